@@ -1,0 +1,68 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`. `make help` lists the rest.
+
+export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
+
+SOURCES = $(shell git ls-files '*.h' '*.cc')
+
+.PHONY: help packages build run test test-long bench asan tsan clang format lint clean
+
+help:
+	@echo 'make run        install what is missing, build, and show what this machine can do'
+	@echo 'make test       build and run the tests, plain and with AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'make test-long  the tests that take minutes'
+	@echo 'make build      the tool at build/release/bin/nexar and the libraries in build/release/lib'
+	@echo 'make bench      every reduction beside memcpy and a plain native loop'
+	@echo 'make asan       build and test with AddressSanitizer and UndefinedBehaviorSanitizer alone'
+	@echo 'make tsan       build and test with ThreadSanitizer'
+	@echo 'make clang      build and test with clang'
+	@echo 'make format     lay out the sources with clang-format'
+	@echo 'make lint       read the sources with clang-tidy'
+	@echo 'make clean      remove build/'
+
+packages:
+	@scripts/install_packages build
+
+# `make built-PRESET` brings the build of a preset up to date. ninja may have come with the packages just now, so it is looked for again.
+built-%: packages
+	@mkdir -p build
+	@if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
+	  [ -e build/$*/CMakeCache.txt ] || cmake --preset $* >build/$*.log 2>&1 || { rm -f build/$*/CMakeCache.txt; cat build/$*.log; exit 1; }
+	@cmake --build --preset $* --parallel
+
+build: built-release
+
+run: build
+	@echo; build/release/bin/nexar info; echo
+	@python3 bench/reduce/summary.py --quick build/release/bin/bench_reduce
+
+test: built-release built-asan
+	@python3 scripts/run_tests.py release asan
+
+test-long: built-release
+	@python3 scripts/run_tests.py --long release
+
+bench: build
+	@python3 bench/reduce/summary.py --json build/reduce.json build/release/bin/bench_reduce
+
+asan tsan: %: built-%
+	@python3 scripts/run_tests.py $*
+
+clang: lint-packages built-clang
+	@python3 scripts/run_tests.py clang
+
+.PHONY: lint-packages
+lint-packages:
+	@scripts/install_packages build lint
+
+format: lint-packages
+	@clang-format -i $(SOURCES)
+
+lint: lint-packages
+	@mkdir -p build
+	@cmake --preset clang >build/clang.log 2>&1 || { cat build/clang.log; exit 1; }
+	@clang-format --dry-run --Werror $(SOURCES)
+	@run-clang-tidy -quiet -p build/clang '$(CURDIR)/(src|tools|tests|bench)/.*\.cc' >build/lint.log 2>&1 || { grep -E 'warning|error|note' build/lint.log; exit 1; }
+	@echo 'lint: nothing found'
+
+clean:
+	@rm -rf build

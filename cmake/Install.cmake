@@ -1,0 +1,21 @@
+# `cmake --install`: headers, both libraries, the tool, a CMake package and a pkg-config file.
+#
+#   find_package(nexar)                      gives nexar::nexar, the shared library
+#   find_package(nexar COMPONENTS static)    gives nexar::static as well, and looks for what it is linked to
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nexar)
+
+install(TARGETS nexar EXPORT nexar-targets FILE_SET HEADERS)
+install(TARGETS nexar_static EXPORT nexar-static-targets FILE_SET HEADERS)
+install(TARGETS nexar_tool)
+install(EXPORT nexar-targets NAMESPACE nexar:: DESTINATION ${package_dir})
+install(EXPORT nexar-static-targets NAMESPACE nexar:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/nexar-config.cmake.in nexar-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(nexar-config-version.cmake COMPATIBILITY SameMinorVersion)
+# Relative to itself, so that the installed tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE prefix_from_pkgconfig)
+configure_file(cmake/nexar.pc.in nexar.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nexar-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/nexar-config-version.cmake DESTINATION ${package_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nexar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,49 @@
+#include "io/host.h"
+
+#include <fstream>
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace nexar::io {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname system{};
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // more CPUs than a cpu_set_t holds
+}
+
+std::vector<std::string> cpu_features() {
+  std::vector<std::string> found;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("sse4.1")) found.emplace_back("sse4.1");
+  if (__builtin_cpu_supports("avx2")) found.emplace_back("avx2");
+  if (__builtin_cpu_supports("avx512f")) found.emplace_back("avx512f");
+  if (__builtin_cpu_supports("avx512bw")) found.emplace_back("avx512bw");
+  if (__builtin_cpu_supports("aes")) found.emplace_back("aes");
+  if (__builtin_cpu_supports("pclmul")) found.emplace_back("pclmul");
+  if (__builtin_cpu_supports("vpclmulqdq")) found.emplace_back("vpclmulqdq");
+#elif defined(__aarch64__)
+  found.emplace_back("neon");
+#endif
+  return found;
+}
+
+}  // namespace
+
+Host host() { return {cpu_model(), usable_cores(), cpu_features()}; }
+
+}  // namespace nexar::io
