@@ -1,0 +1,108 @@
+// A link to one peer: frames on independent lanes.
+//
+// Frames of one lane arrive in order, exactly once, until the link ends; lanes do not wait for each other, and of frames that wait to be sent those of
+// the more urgent lane go first. The receiver takes payload as it arrives, into a sink that the owner names when it sees the header.
+//
+// Thread: engine, for every class here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "crypto/certificate.h"
+#include "nexar/error.h"
+#include "nexar/result.h"
+#include "wire/header.h"
+
+namespace nexar::transport {
+
+// Where the payload of a frame goes, piece by piece.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Takes the next bytes, which are valid only during the call.
+  virtual void take(base::ByteView bytes) = 0;
+};
+
+// How a link ended.
+struct LinkEnd {
+  enum class Kind : std::uint8_t {
+    kClosedHere,    // close() was called here and everything before it was acknowledged
+    kClosedByPeer,  // the peer closed, after everything it had sent
+    kRefused,       // one side did not accept the other's identity or protocol
+    kBroken,        // silence, a protocol error, or the network
+  };
+  Kind kind;
+  Error error;
+};
+
+// Hears what happens on a link. Called only from the event loop, never from inside a call to the link; it may call the link back.
+class LinkHandler {
+ public:
+  virtual ~LinkHandler() = default;
+
+  // The peer is authenticated and frames can be sent. Comes once, before anything but on_end.
+  virtual void on_ready() = 0;
+
+  // A frame begins; its payload goes to the sink, or nowhere when that is null. An error ends the link, with the sentence as the reason.
+  virtual Result<Sink*> on_frame(const wire::Header& header) = 0;
+
+  // The whole payload of that frame has come.
+  virtual Result<void> on_frame_end(const wire::Header& header) = 0;
+
+  // A lane that refused a frame has room again.
+  virtual void on_room(wire::Lane lane) = 0;
+
+  // The last call: nothing is sent or received any more, and the link is gone when it returns.
+  virtual void on_end(const LinkEnd& end) = 0;
+};
+
+// Supplies bulk frames one at a time, when the link can take one. The payload is copied before next() is called again.
+class BulkSource {
+ public:
+  struct Frame {
+    wire::Header header;
+    base::ByteView payload;
+  };
+
+  virtual ~BulkSource() = default;
+  virtual std::optional<Frame> next() = 0;
+};
+
+struct LaneCounters {
+  std::uint64_t frames_sent = 0;
+  std::uint64_t bytes_sent = 0;  // headers included
+  std::uint64_t frames_received = 0;
+  std::uint64_t bytes_received = 0;
+};
+
+// Belongs to what made it, and lives until its handler's on_end has returned.
+class Link {
+ public:
+  // Copies a frame into its lane. False when the lane holds as much as it may: on_room() comes when it does not any more. Not for bulk frames.
+  [[nodiscard]] virtual bool send(const wire::Header& header, base::ByteView payload) = 0;
+
+  // Names where bulk frames come from, and says that there are some again. The source outlives the link or is replaced by null.
+  virtual void set_bulk_source(BulkSource* source) = 0;
+  virtual void bulk_ready() = 0;
+
+  // Sends what is queued, waits until the peer has it, then ends the link. `reason` reaches the peer.
+  virtual void close(std::string_view reason) = 0;
+
+  // Ends the link now. `reason` reaches the peer if anything does.
+  virtual void abort(std::string_view reason) = 0;
+
+  // The peer's certificate; null before on_ready.
+  virtual const crypto::Certificate* peer_certificate() const = 0;
+
+  virtual const LaneCounters& counters(wire::Lane lane) const = 0;
+
+ protected:
+  ~Link() = default;
+};
+
+}  // namespace nexar::transport

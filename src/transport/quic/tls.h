@@ -1,0 +1,71 @@
+// The TLS side of a QUIC handshake: TLS 1.3, mutual, one cipher suite, no tickets, no early data.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <gnutls/gnutls.h>
+
+#include "base/bytes.h"
+#include "crypto/certificate.h"
+#include "crypto/identity.h"
+#include "nexar/result.h"
+#include "transport/peer_verifier.h"
+#include "transport/quic/compat.h"
+
+namespace nexar::transport::quic {
+
+// What all sessions of an endpoint share: who we are and which algorithms we speak.
+class TlsContext {
+ public:
+  static Result<std::unique_ptr<TlsContext>> make(const crypto::Identity& identity);
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+ private:
+  friend class TlsSession;
+  TlsContext() = default;
+
+  gnutls_certificate_credentials_t credentials_ = nullptr;
+  gnutls_priority_t priorities_ = nullptr;
+};
+
+// The handshake of one connection, and what is known of the peer after it. Owned by its connection.
+class TlsSession {
+ public:
+  enum class Side { kClient, kServer };
+
+  // `verifier` outlives the session.
+  static Result<std::unique_ptr<TlsSession>> make(const TlsContext& context, Side side, PeerVerifier& verifier);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  // Ties the session to the connection whose handshake it is.
+  void attach(ngtcp2_conn* conn);
+
+  // The peer's certificate once it has been accepted.
+  const crypto::Certificate* peer() const { return peer_ ? &*peer_ : nullptr; }
+
+  // Why the peer was not accepted; nothing if it was, or did not come so far.
+  const std::optional<Error>& refusal() const { return refusal_; }
+
+  // Keying material that both ends and nobody else can compute, for `label` and `context`.
+  Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const;
+
+ private:
+  explicit TlsSession(PeerVerifier& verifier) : verifier_(verifier) {}
+  static int verify_peer(gnutls_session_t session);
+  Result<crypto::Certificate> check_peer() const;
+
+  PeerVerifier& verifier_;
+  ngtcp2_crypto_conn_ref reference_{};  // leads from the session back to here
+  ngtcp2_conn* conn_ = nullptr;
+  gnutls_session_t session_ = nullptr;
+  std::optional<crypto::Certificate> peer_;
+  std::optional<Error> refusal_;
+};
+
+}  // namespace nexar::transport::quic
