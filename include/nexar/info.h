@@ -16,6 +16,7 @@ struct Info {
   std::vector<std::string> cpu_features;  // of those that nexar can use
   std::string simd;                       // the instruction set that reductions run on
   std::vector<std::string> simd_targets;  // all that this build carries and this CPU can run, best first
+  std::string crypto;                     // "AES-128-GCM by ipsec-mb (AVX-512)": what encrypts, and how
 };
 
 NEXAR_API Info info();

@@ -13,16 +13,17 @@ def run(*arguments):
 
 
 class Tool(unittest.TestCase):
-    def test_info_names_version_cpu_and_simd(self):
+    def test_info_names_version_cpu_simd_and_crypto(self):
         done = run("info")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["nexar", "compiler", "cpu", "features", "simd"])
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["nexar", "compiler", "cpu", "features", "simd", "crypto"])
 
     def test_info_is_the_same_in_json(self):
         info = json.loads(run("info", "--json").stdout)
         self.assertEqual(info["version"], run("--version").stdout.strip())
         self.assertIn(info["simd"], info["simd_targets"])
         self.assertGreaterEqual(info["cores"], 1)
+        self.assertRegex(info["crypto"], r"^AES-128-GCM by (ipsec-mb \(AVX-512\)|GnuTLS \d+\.\d+\.\d+)$")
 
     def test_help_lists_the_commands(self):
         for arguments in (["--help"], ["info", "--help"]):

@@ -17,6 +17,7 @@ void print_text(const Info& info) {
   fmt::print("cpu       {}, {} {}\n", info.cpu, info.cores, info.cores == 1 ? "core" : "cores");
   fmt::print("features  {}\n", fmt::join(info.cpu_features, " "));
   fmt::print("simd      {} (of {})\n", info.simd, fmt::join(info.simd_targets, ", "));
+  fmt::print("crypto    {}\n", info.crypto);
 }
 
 void print_json(const Info& info) {
@@ -28,6 +29,7 @@ void print_json(const Info& info) {
       {"cpu_features", info.cpu_features},
       {"simd", info.simd},
       {"simd_targets", info.simd_targets},
+      {"crypto", info.crypto},
   };
   fmt::print("{}\n", json.dump(2));
 }
@@ -35,7 +37,7 @@ void print_json(const Info& info) {
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("info", "Version, CPU, and the instruction set that reductions use");
+  auto* command = app.add_subcommand("info", "Version, CPU, and what reductions and encryption run on");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "Print JSON");
   command->callback([as_json, &action] {

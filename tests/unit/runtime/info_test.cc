@@ -16,6 +16,7 @@ TEST(Info, SaysWhatThisBuildIsAndWhatItFound) {
   EXPECT_GE(here.cores, 1);
   ASSERT_FALSE(here.simd_targets.empty());
   EXPECT_EQ(here.simd, here.simd_targets.front());
+  EXPECT_TRUE(here.crypto.starts_with("AES-128-GCM by ")) << here.crypto;
 }
 
 }  // namespace

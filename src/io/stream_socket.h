@@ -1,0 +1,146 @@
+// Byte streams: TCP between hosts, unix sockets with abstract names within one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/bytes.h"
+#include "io/address.h"
+#include "io/file_descriptor.h"
+#include "nexar/result.h"
+
+namespace nexar::io {
+
+struct StreamOptions {
+  bool no_delay = true;                  // TCP: small writes go out at once
+  std::size_t receive_buffer_bytes = 0;  // 0: the kernel adapts it
+  std::size_t send_buffer_bytes = 0;
+  std::string congestion_control;  // TCP: empty for the host's default
+  Address local;                   // TCP, connecting: the address to come from; none lets the kernel choose
+};
+
+// How far a read or a write came. Errors of the connection (a reset, a timeout) are Errors.
+struct Transferred {
+  enum class State : std::uint8_t {
+    kOpen,     // `bytes` were moved, at least one
+    kBlocked,  // none now: wait until the socket is ready
+    kClosed,   // reading: the peer has finished sending, and everything it sent was read
+  };
+  State state = State::kOpen;
+  std::size_t bytes = 0;
+};
+
+// Who is at the other end of a unix socket, as the kernel saw it when the connection was made.
+struct PeerCredentials {
+  pid_t process = 0;
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+struct ReceivedDescriptors {
+  Transferred transferred;
+  std::vector<FileDescriptor> descriptors;
+};
+
+// What a read or write moves; for writing the bytes are not changed.
+inline iovec region(base::ByteView bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+
+// One end of a connection. Non-blocking; a write to a peer that is gone is an Error, never a signal.
+//
+// Thread: one at a time. Owned by whoever reads it.
+class StreamSocket {
+ public:
+  using Options = StreamOptions;
+
+  // The kernel's limit on the regions of one call.
+  static constexpr std::size_t kRegionsMax = 1024;
+
+  // That one message passes: enough for a segment and a doorbell of each peer on a host's socket, and small enough for the stack.
+  static constexpr std::size_t kDescriptorsMax = 16;
+
+  // Abstract names have this many bytes at most, because that is what an address has room for.
+  static constexpr std::size_t kNameBytesMax = 107;
+
+  // Begins to connect. When the socket is writable, finish_connect() tells how that ended.
+  static Result<StreamSocket> connect(const Address& to, const Options& options = {});
+
+  // A unix socket is connected at once, or refused; kOverloaded when too many wait to be accepted there.
+  static Result<StreamSocket> connect_unix(std::string_view name, const Options& options = {});
+
+  // Two unix sockets, connected to each other.
+  static Result<std::pair<StreamSocket, StreamSocket>> pair();
+
+  // True when connected, false while that is still going on; the error names the peer.
+  Result<bool> finish_connect();
+
+  // At most kRegionsMax regions, not all of them empty; they are filled, or sent, in order.
+  Result<Transferred> read(std::span<const iovec> regions);
+  Result<Transferred> write(std::span<const iovec> regions);
+  Result<Transferred> read(base::ByteSpan bytes);
+  Result<Transferred> write(base::ByteView bytes);
+
+  // No more is written; the peer reads kClosed after the rest.
+  Result<void> shutdown_write();
+
+  // Unix only. `descriptors` travel with the first of `bytes`, of which there is at least one; they stay the caller's. When blocked,
+  // nothing was sent.
+  Result<Transferred> write_with_descriptors(base::ByteView bytes, std::span<const int> descriptors);
+
+  // Reads bytes and what came with them. A peer that passes more than kDescriptorsMax is refused, and all of them are closed.
+  Result<ReceivedDescriptors> read_with_descriptors(base::ByteSpan bytes);
+
+  Result<PeerCredentials> peer_credentials() const;  // unix only
+
+  Address local_address() const;
+  const std::string& peer() const { return peer_; }  // for messages: its address, or its unix name
+  std::size_t receive_buffer_bytes() const;
+  std::size_t send_buffer_bytes() const;
+  std::string congestion_control() const;  // of TCP; empty otherwise
+  int fd() const { return fd_.get(); }
+
+ private:
+  friend class StreamListener;
+  StreamSocket(FileDescriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+
+  Error failed(std::string_view what, int number) const;
+  Result<Transferred> outcome(ssize_t count, std::string_view what) const;
+
+  FileDescriptor fd_;
+  std::string peer_;
+};
+
+// Where connections arrive. Non-blocking. Thread: one at a time.
+class StreamListener {
+ public:
+  // Connections that may wait to be accepted; the kernel turns more of them away. One turn of a loop accepts them all, so this is the
+  // number of peers that connect in the same millisecond.
+  static constexpr int kBacklog = 1024;
+
+  // Accepted sockets inherit the options. Port 0 lets the kernel choose.
+  static Result<StreamListener> listen(const Address& local, const StreamOptions& options = {});
+  static Result<StreamListener> listen_unix(std::string_view name, const StreamOptions& options = {}, int backlog = kBacklog);
+
+  // Nothing when nobody waits. kOverloaded when there is no descriptor left for it: the listener stays readable, so stop watching it for a
+  // while.
+  Result<std::optional<StreamSocket>> accept();
+
+  Address local_address() const;
+  int fd() const { return fd_.get(); }
+
+ private:
+  StreamListener(FileDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+
+  FileDescriptor fd_;
+  std::string name_;  // for messages
+};
+
+}  // namespace nexar::io
