@@ -16,6 +16,7 @@ configure_package_config_file(cmake/nexar-config.cmake.in nexar-config.cmake INS
 write_basic_package_version_file(nexar-config-version.cmake COMPATIBILITY SameMinorVersion)
 # Relative to itself, so that the installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE prefix_from_pkgconfig)
+install(FILES cmake/FindNgtcp2.cmake DESTINATION ${package_dir})
 set(ipsec_mb_flag "")
 if(IpsecMb_FOUND)  # it has no pkg-config file of its own to require
   set(ipsec_mb_flag "-lIPSec_MB ")

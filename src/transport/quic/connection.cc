@@ -139,6 +139,8 @@ void Connection::abort(std::string_view reason) {
 }
 
 void Connection::settle(base::Time now) {
+  if (state_ == State::kEnded) return;
+  announce_ready();
   if (handler_error_) {
     const std::string text = handler_error_->sentence();
     const CloseReason reason = application_reason(kCloseProtocol, text);

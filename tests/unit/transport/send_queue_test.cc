@@ -68,8 +68,7 @@ TEST(SendQueue, BytesInFlightNeitherMoveNorChange) {
     queue.mark_sent(taken);
     sent += taken;
     for (const InFlight& one : flight)
-      if (one.from >= acknowledged)
-        for (std::size_t i = 0; i < one.view.size(); ++i) ASSERT_EQ(one.view[i], static_cast<std::byte>((one.from + i) % 251));
+      for (std::size_t i = 0; i < one.view.size(); ++i) ASSERT_EQ(one.view[i], static_cast<std::byte>((one.from + i) % 251));
     acknowledged += random() % (sent - acknowledged + 1);
     queue.acknowledge(acknowledged);
     std::erase_if(flight, [&](const InFlight& one) { return one.from < acknowledged; });
