@@ -4,7 +4,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc')
 
-.PHONY: help packages build run test test-long bench asan tsan clang format lint clean
+.PHONY: help packages build run test test-long bench asan tsan clang fuzz format lint clean
 
 help:
 	@echo 'make run        install what is missing, build, and show what this machine can do'
@@ -15,6 +15,7 @@ help:
 	@echo 'make asan       build and test with AddressSanitizer and UndefinedBehaviorSanitizer alone'
 	@echo 'make tsan       build and test with ThreadSanitizer'
 	@echo 'make clang      build and test with clang'
+	@echo 'make fuzz       fuzz every decoder with libFuzzer, a minute each'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       read the sources with clang-tidy'
 	@echo 'make clean      remove build/'
@@ -49,6 +50,9 @@ asan tsan: %: built-%
 
 clang: lint-packages built-clang
 	@python3 scripts/run_tests.py clang
+
+fuzz: lint-packages built-clang
+	@ctest --preset clang -R '^fuzz\.'
 
 .PHONY: lint-packages
 lint-packages:

@@ -1,0 +1,41 @@
+// Every bound of the wire, with its reason. docs/wire.md repeats them; a test compares the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nexar::wire {
+
+// A header is this long on every lane. Less than a cache line, so that it costs little beside an 8-byte message.
+inline constexpr std::size_t kHeaderBytes = 48;
+
+// An eager message, an RPC's arguments or its result. Up to here a copy costs less than asking first.
+inline constexpr std::uint32_t kEagerBytesMax = 64 * 1024;
+
+// One bulk frame: short enough that operations interleave and can be abandoned soon, long enough that its header is no cost.
+inline constexpr std::uint32_t kBulkBytesMax = 64 * 1024;
+
+// A sentence for people. An error that needs more than a page helps nobody.
+inline constexpr std::uint32_t kTextBytesMax = 1024;
+
+// The name of an operation; the longest of ours has 21 letters.
+inline constexpr std::uint32_t kNameBytesMax = 64;
+
+// Ranks that an error names; of more, the first are kept. The sentence can say how many there were.
+inline constexpr std::uint32_t kErrorRanksMax = 256;
+
+// Errors below the one that is reported: cause, its cause, and so on. What lies deeper is cut off.
+inline constexpr std::uint32_t kErrorCausesMax = 4;
+
+// Nodes that one revocation names. More losses at once take several frames, which are all true at the same time.
+inline constexpr std::uint32_t kLostNodesMax = 1024;
+
+// Stripes of one transfer. A link has a few bulk lanes; 64 is beyond what any host has queues for.
+inline constexpr std::uint32_t kStripesMax = 64;
+
+// Code, facts, sentence, operation, sequence, epoch, ranks: one error without its cause, at its shortest and at its longest.
+inline constexpr std::uint32_t kErrorBytesMin = 1 + 1 + 2 + 2;
+inline constexpr std::uint32_t kOneErrorBytesMax = 1 + 1 + (2 + kTextBytesMax) + (2 + kNameBytesMax) + 8 + 8 + (2 + 4 * kErrorRanksMax);
+inline constexpr std::uint32_t kErrorBytesMax = (1 + kErrorCausesMax) * kOneErrorBytesMax;
+
+}  // namespace nexar::wire
