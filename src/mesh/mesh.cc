@@ -1,0 +1,108 @@
+#include "mesh/mesh.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+
+namespace nexar::mesh {
+namespace {
+
+// From regions to regions, as much as the send has.
+void copy(const Send& send, const Receive& receive) {
+  RegionCursor<Region> to{std::span<const Region>(receive.regions)};
+  for (const ConstRegion& region : send.regions) write(to, {static_cast<const std::byte*>(region.data), region.bytes});
+}
+
+void finish(Send& send, Result<void> result) {
+  send.state = Send::State::kIdle;
+  std::exchange(send.done, nullptr)(std::move(result));
+}
+
+void finish(Receive& receive, Result<Status> result) {
+  receive.state = Receive::State::kIdle;
+  std::exchange(receive.done, nullptr)(std::move(result));
+}
+
+}  // namespace
+
+Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits)
+    : self_(self), limits_(limits), events_(std::move(events)) {
+  for (Rank rank = 0; rank < size; ++rank)
+    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_.ready, events_.pong, events_.lost}));
+}
+
+transport::LinkHandler& Mesh::attach(Rank rank, transport::Link& link) {
+  NEXAR_ASSERT(rank != self_ && peer(rank).link() == nullptr, "a peer has one link");
+  peer(rank).attach(link);
+  return peer(rank);
+}
+
+void Mesh::send(Send& send) {
+  if (send.peer == self_) return send_to_self(send);
+  Peer& to = peer(send.peer);
+  if (to.is_lost()) return finish(send, to.loss());
+  to.send(send);
+}
+
+// What a node sends itself stays in the user's memory until a receive comes, and the send with it: nothing is copied twice.
+void Mesh::send_to_self(Send& send) {
+  if (Receive* receive = matcher_.match(send.group, self_, send.tag); receive != nullptr) return deliver_local(*receive, send);
+  Arrival arrival{.source = self_, .tag = send.tag, .bytes = send.bytes, .form = Arrival::Form::kLocal, .complete = true, .send = &send};
+  send.state = Send::State::kQueued;
+  matcher_.keep(send.group, std::move(arrival));
+}
+
+void Mesh::deliver_local(Receive& receive, Send& send) {
+  Result<Status> result = Status{send.bytes, self_, send.tag};
+  if (receive.allocate)
+    if (auto allocated = receive.allocate(receive, send.bytes); !allocated) result = std::move(allocated).error();
+  if (result && receive.capacity < send.bytes)
+    result = Error(ErrorCode::kMismatch, fmt::format("rank {} sent itself {} bytes, and the receive has room for {}", self_, send.bytes, receive.capacity));
+  if (result) copy(send, receive);
+  finish(send, {});
+  finish(receive, std::move(result));
+}
+
+void Mesh::receive(Receive& receive) {
+  std::unique_ptr<Arrival> arrival = matcher_.post(receive);
+  if (arrival == nullptr) {
+    if (receive.source != kAnySource && peer(receive.source).is_lost()) {  // what it had sent before is delivered; this cannot come
+      matcher_.cancel(receive);
+      return finish(receive, peer(receive.source).loss());
+    }
+    for (const auto& one : peers_)
+      if (receive.source == kAnySource || receive.source == one->rank()) one->want(receive);
+    return;
+  }
+  if (arrival->form == Arrival::Form::kLocal) return deliver_local(receive, *arrival->send);
+  Peer& from = peer(arrival->source);
+  if (arrival->form == Arrival::Form::kAnnounced) from.announcement_taken(receive.group);
+  from.deliver(receive, std::move(arrival));
+}
+
+void Mesh::cancel(Send& send) {
+  if (send.state == Send::State::kIdle) return;
+  if (send.peer != self_) return peer(send.peer).cancel(send);
+  matcher_.withdraw_local(send);
+  finish(send, Error(ErrorCode::kCancelled, fmt::format("the send of tag {} to this rank was cancelled", send.tag)));
+}
+
+void Mesh::cancel(Receive& receive) {
+  if (receive.state == Receive::State::kIdle) return;
+  if (!matcher_.cancel(receive))
+    for (const auto& one : peers_)
+      if (one->stop(receive)) break;
+  finish(receive, Error(ErrorCode::kCancelled, "the receive was cancelled"));
+}
+
+std::optional<Status> Mesh::probe(GroupId group, Rank source, std::optional<Tag> tag) {
+  if (const Arrival* arrival = matcher_.find(group, source, tag); arrival != nullptr) return Status{arrival->bytes, arrival->source, arrival->tag};
+  const Receive wanted{.group = group, .source = source, .tag = tag};
+  for (const auto& one : peers_)
+    if (source == kAnySource || source == one->rank()) one->want(wanted);
+  return std::nullopt;
+}
+
+}  // namespace nexar::mesh

@@ -1,0 +1,149 @@
+#include "mesh/peer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "mesh/peer_control.h"
+
+namespace nexar::mesh {
+
+void Peer::on_ready() {
+  ready_ = true;
+  link_->set_bulk_source(this);
+  for (auto& [group, box] : outboxes_) drain(group, box);
+  around_.ready(rank_);
+}
+
+Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
+  switch (header.type) {
+    case wire::FrameType::kMessage: return begin_message(header);
+    case wire::FrameType::kBulk: return begin_bulk(header);
+    case wire::FrameType::kAnnounce: announce_.clear(); return &announce_sink_;
+    default: break;
+  }
+  if (header.lane() != wire::Lane::kControl)
+    return Error(ErrorCode::kRefused, fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
+  control_.clear();
+  return &control_sink_;
+}
+
+Result<void> Peer::on_frame_end(const wire::Header& header) {
+  switch (header.type) {
+    case wire::FrameType::kMessage: return end_message(header);
+    case wire::FrameType::kBulk: return end_bulk(header);
+    case wire::FrameType::kAnnounce: {
+      const Result<wire::Announce> announce = wire::decode_frame<wire::Announce>(header, announce_);
+      return announce ? on_announce(header, *announce) : Result<void>(announce.error());
+    }
+    default: return on_control(header);
+  }
+}
+
+// One line for each type: decode it, then act.
+Result<void> Peer::on_control(const wire::Header& header) {
+  const auto decoded = [&]<typename M>(auto&& act) -> Result<void> {
+    const Result<M> message = wire::decode_frame<M>(header, control_);
+    if (!message) return message.error();
+    return act(*message);
+  };
+  switch (header.type) {
+    case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(m); });
+    case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
+    case wire::FrameType::kWatermark: return decoded.template operator()<wire::Watermark>([&](const auto& m) { return on_watermark(m); });
+    case wire::FrameType::kWant: return decoded.template operator()<wire::Want>([&](const auto& m) { return on_want(header.group, m); });
+    case wire::FrameType::kQueued: return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
+    case wire::FrameType::kWithdraw:
+      return decoded.template operator()<wire::Withdraw>([&](const auto& m) {
+        on_withdraw(header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kCredit:
+      return decoded.template operator()<wire::Credit>([&](const wire::Credit& m) {
+        Outbox& box = outbox(header.group);
+        box.credit(m.bytes, m.messages);
+        drain(header.group, box);
+        return Result<void>();
+      });
+    case wire::FrameType::kPing:
+      return decoded.template operator()<wire::Ping>([&](const wire::Ping& m) {
+        send_control(wire::Pong{.nonce = m.nonce, .time = m.time}, header.group);
+        return Result<void>();
+      });
+    case wire::FrameType::kPong:
+      return decoded.template operator()<wire::Pong>([&](const wire::Pong& m) {
+        if (around_.pong) around_.pong(rank_, m);
+        return Result<void>();
+      });
+    default: return Error(ErrorCode::kRefused, fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
+  }
+}
+
+void Peer::on_room(wire::Lane lane) {
+  if (lane == wire::Lane::kControl) {
+    while (!backlog_.empty() && send_frame(backlog_.front())) {
+      backlog_bytes_ -= backlog_.front().size();
+      backlog_.pop_front();
+    }
+    return;
+  }
+  for (auto& [group, box] : outboxes_) drain(group, box);
+}
+
+bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
+  if (link_ == nullptr || !ready_) return false;
+  send_control(wire::Ping{.nonce = nonce, .time = time}, 0);
+  return true;
+}
+
+// The link is gone, and with it everything that needed it. Tables are emptied before anybody is told, because those who are told come back.
+void Peer::on_end(const transport::LinkEnd& end) {
+  link_ = nullptr;
+  ready_ = false;
+  const Error lost = Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
+  loss_ = lost;
+
+  std::vector<Send*> sends;
+  for (auto& [group, box] : outboxes_) sends.insert(sends.end(), box.waiting.begin(), box.waiting.end());
+  for (const auto& [transfer, send] : announced_) sends.push_back(send);
+  for (const Outgoing& outgoing : active_) sends.push_back(outgoing.send);
+  for (const auto& [transfer, send] : sent_) sends.push_back(send);
+  std::vector<Receive*> receives = around_.matcher.drop_source(rank_);
+  for (const auto& [transfer, incoming] : incoming_) receives.push_back(incoming.receive);
+  if (arriving_ != nullptr) receives.push_back(arriving_);
+  if (taken_over_ != nullptr && taken_over_->taker != nullptr) receives.push_back(taken_over_->taker);
+
+  outboxes_.clear();
+  inboxes_.clear();
+  announced_.clear();
+  active_.clear();
+  sent_.clear();
+  incoming_.clear();
+  backlog_.clear();
+  arriving_ = nullptr;
+  keeping_ = nullptr;
+  taken_over_.reset();
+
+  for (Send* send : sends) finish(*send, lost);
+  for (Receive* receive : receives) finish(*receive, lost);
+  around_.lost(rank_, end);
+}
+
+void Peer::finish(Send& send, Result<void> result) {
+  send.state = Send::State::kIdle;
+  std::exchange(send.done, nullptr)(std::move(result));
+}
+
+void Peer::finish(Receive& receive, Result<Status> result) {
+  receive.state = Receive::State::kIdle;
+  std::exchange(receive.done, nullptr)(std::move(result));
+}
+
+bool Peer::send_frame(base::ByteView frame) {
+  const wire::Header header = *wire::decode_header(frame);
+  return link_ == nullptr || link_->send(header, frame.subspan(wire::kHeaderBytes));
+}
+
+}  // namespace nexar::mesh

@@ -1,0 +1,190 @@
+// One peer: its link, what is on its way to it and from it.
+//
+// Thread: engine. Owned by Mesh.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "mesh/matcher.h"
+#include "mesh/message.h"
+#include "mesh/outbox.h"
+#include "mesh/regions.h"
+#include "transport/link.h"
+#include "wire/frame.h"
+#include "wire/link_messages.h"
+#include "wire/matching_messages.h"
+#include "wire/transfer_messages.h"
+
+namespace nexar::mesh {
+
+// Control frames that wait for room in their lane. A peer that lets this much pile up does not read.
+inline constexpr std::size_t kControlBacklogBytesMax = 4u << 20;
+
+class Peer final : public transport::LinkHandler, public transport::BulkSource {
+ public:
+  // What a peer needs of the mesh. Both functions may call back into the peer.
+  struct Surroundings {
+    Matcher& matcher;
+    const EagerLimits& limits;
+    Epoch epoch;
+    std::function<void(Rank)> ready;
+    std::function<void(Rank, const wire::Pong&)> pong;
+    std::function<void(Rank, const transport::LinkEnd&)> lost;  // after everything of the peer has been ended
+  };
+
+  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(std::move(surroundings)), scratch_(wire::kBulkBytesMax) {}
+
+  void attach(transport::Link& link) { link_ = &link; }
+  transport::Link* link() const { return link_; }
+  Rank rank() const { return rank_; }
+
+  // Its link has ended; a peer whose link has not begun is not lost. `loss` says how.
+  bool is_lost() const { return loss_.has_value(); }
+  const Error& loss() const { return *loss_; }
+
+  // The send's `done` may be called before this returns.
+  void send(Send& send);
+  void cancel(Send& send);
+
+  // A receive that matched nothing yet, or got `arrival`, which came from this peer.
+  void want(const Receive& receive);
+  void deliver(Receive& receive, std::unique_ptr<Arrival> arrival);
+
+  // An announcement of this peer's has left the matcher.
+  void announcement_taken(GroupId group) { --inboxes_[group].announcements; }
+
+  // Stops a receive that is arriving from this peer. False when it is not.
+  bool stop(Receive& receive);
+
+  // Asks for a pong; false when there is no link.
+  bool ping(std::uint64_t nonce, std::uint64_t time);
+
+  // transport::LinkHandler
+  void on_ready() override;
+  Result<transport::Sink*> on_frame(const wire::Header& header) override;
+  Result<void> on_frame_end(const wire::Header& header) override;
+  void on_room(wire::Lane lane) override;
+  void on_end(const transport::LinkEnd& end) override;
+
+  // transport::BulkSource
+  std::optional<Frame> next() override;
+
+ private:
+  struct Outgoing {
+    Send* send;
+    RegionCursor<ConstRegion> from;
+    std::uint64_t offset = 0;
+  };
+  struct Incoming {
+    Receive* receive;
+    Tag tag;
+    std::uint64_t bytes;
+    RegionCursor<Region> to;
+    std::uint64_t received = 0;
+  };
+  // The receiving half of the credit of one group.
+  struct Inbox {
+    std::uint64_t outstanding_bytes = 0;  // sent eagerly and not given back
+    std::uint32_t outstanding_messages = 0;
+    std::uint64_t due_bytes = 0;  // consumed, to be given back
+    std::uint32_t due_messages = 0;
+    std::uint32_t announcements = 0;  // that wait in the matcher
+    std::uint32_t wants = 0;          // told since the sender began to queue: as many announcements may exceed the limit
+    bool sender_queues = false;
+  };
+
+  // Sending (peer_send.cc).
+  enum class Attempt : std::uint8_t { kGone, kNoRoom, kMustWait };
+  Attempt try_send(Outbox& box, Send& send);
+  bool send_eagerly(Send& send);
+  bool announce(Send& send);
+  void drain(GroupId group, Outbox& box);
+  void tell_queued(GroupId group, Outbox& box);
+  bool satisfy_want(Outbox& box, Send& send);
+  Send* release(std::uint64_t transfer);
+  Outbox& outbox(GroupId group) { return outboxes_.try_emplace(group, around_.limits).first->second; }
+  base::ByteView gather(RegionCursor<ConstRegion>& from, std::size_t bytes);
+
+  // Receiving (peer_receive.cc).
+  void take_message(base::ByteView bytes);
+  void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
+  void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
+  void take_bulk(base::ByteView bytes);
+  Result<transport::Sink*> begin_message(const wire::Header& header);
+  Result<transport::Sink*> begin_bulk(const wire::Header& header);
+  Result<void> end_message(const wire::Header& header);
+  Result<void> end_bulk(const wire::Header& header);
+  Result<void> on_announce(const wire::Header& header, const wire::Announce& announce);
+  void start_transfer(Receive& receive, GroupId group, Tag tag, std::uint64_t transfer, std::uint64_t bytes);
+  Result<void> prepare(Receive& receive, std::uint64_t bytes) const;
+  void copy_out(Receive& receive, const Arrival& arrival, GroupId group);
+  void give_back(GroupId group, std::uint64_t bytes);
+
+  static void finish(Send& send, Result<void> result);
+  static void finish(Receive& receive, Result<Status> result);
+
+  // Control frames.
+  Result<void> on_control(const wire::Header& header);
+  Result<void> on_grant(const wire::Grant& grant);
+  Result<void> on_refuse(const wire::Refuse& refuse);
+  Result<void> on_watermark(const wire::Watermark& watermark);
+  Result<void> on_want(GroupId group, const wire::Want& want);
+  Result<void> on_queued(GroupId group, const wire::Queued& queued);
+  void on_withdraw(GroupId group, const wire::Withdraw& withdraw);
+  template <typename M>
+  void send_control(const M& message, GroupId group);
+  bool send_frame(base::ByteView frame);
+
+  Rank rank_;
+  Surroundings around_;
+  transport::Link* link_ = nullptr;
+  bool ready_ = false;
+  std::optional<Error> loss_;
+
+  std::map<GroupId, Outbox> outboxes_;
+  std::map<GroupId, Inbox> inboxes_;
+  std::unordered_map<std::uint64_t, Send*> announced_;
+  std::list<Outgoing> active_;                         // granted, with bytes left to copy; the front has the next frame
+  std::unordered_map<std::uint64_t, Send*> sent_;      // all bytes copied, waiting for the last watermark
+  std::unordered_map<std::uint64_t, Incoming> incoming_;
+  std::uint64_t next_transfer_ = 1;
+
+  // The data frame that is arriving.
+  Receive* arriving_ = nullptr;           // straight into the user's memory
+  RegionCursor<Region> arriving_to_;
+  Arrival* keeping_ = nullptr;            // or into memory of ours
+  std::unique_ptr<Arrival> taken_over_;   // which a receive has matched meanwhile
+  std::optional<Error> arriving_error_;   // or nowhere, and the receive ends with this
+
+  std::vector<std::byte> control_;  // payload of the control or announce frame that is arriving
+  std::vector<std::byte> announce_;
+  std::uint64_t bulk_transfer_ = 0;  // of the bulk frame that is arriving; 0 when nobody wants it
+
+  // Lanes interleave, so each has a sink of its own.
+  template <void (Peer::*take_bytes)(base::ByteView)>
+  struct LaneSink final : transport::Sink {
+    explicit LaneSink(Peer& owner) : peer(owner) {}
+    void take(base::ByteView bytes) override { (peer.*take_bytes)(bytes); }
+    Peer& peer;
+  };
+  LaneSink<&Peer::take_message> message_sink_{*this};
+  LaneSink<&Peer::take_control> control_sink_{*this};
+  LaneSink<&Peer::take_announce> announce_sink_{*this};
+  LaneSink<&Peer::take_bulk> bulk_sink_{*this};
+
+  std::deque<std::vector<std::byte>> backlog_;  // control frames that found no room
+  std::size_t backlog_bytes_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace nexar::mesh

@@ -1,0 +1,73 @@
+// Lists of memory regions as one run of bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "nexar/message.h"
+
+namespace nexar::mesh {
+
+template <typename R>
+std::uint64_t total_bytes(std::span<const R> regions) {
+  std::uint64_t total = 0;
+  for (const R& region : regions) total += region.bytes;
+  return total;
+}
+
+// Walks through regions from the front; what is behind is done.
+template <typename R>
+class RegionCursor {
+ public:
+  RegionCursor() = default;
+  explicit RegionCursor(std::span<const R> regions) : regions_(regions) { skip_empty(); }
+
+  // The rest of the region at the cursor, at most `most` bytes; empty at the end.
+  auto piece(std::size_t most) const {
+    using Byte = std::conditional_t<std::is_same_v<R, Region>, std::byte, const std::byte>;
+    if (regions_.empty()) return std::span<Byte>();
+    const R& region = regions_.front();
+    return std::span<Byte>(static_cast<Byte*>(region.data) + at_, std::min(most, region.bytes - at_));
+  }
+
+  void advance(std::size_t bytes) {
+    at_ += bytes;
+    skip_empty();
+  }
+
+ private:
+  void skip_empty() {
+    while (!regions_.empty() && at_ == regions_.front().bytes) {
+      regions_ = regions_.subspan(1);
+      at_ = 0;
+    }
+  }
+
+  std::span<const R> regions_;
+  std::size_t at_ = 0;
+};
+
+// Copies bytes to the cursor and moves it on.
+inline void write(RegionCursor<Region>& to, base::ByteView bytes) {
+  while (!bytes.empty()) {
+    const base::ByteSpan piece = to.piece(bytes.size());
+    std::memcpy(piece.data(), bytes.data(), piece.size());
+    to.advance(piece.size());
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
+// Copies from the cursor until `bytes` is full, and moves it on.
+inline void read(RegionCursor<ConstRegion>& from, base::ByteSpan bytes) {
+  while (!bytes.empty()) {
+    const base::ByteView piece = from.piece(bytes.size());
+    std::memcpy(bytes.data(), piece.data(), piece.size());
+    from.advance(piece.size());
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
+}  // namespace nexar::mesh
