@@ -185,9 +185,9 @@ std::string Address::to_string() const {
 }
 
 std::strong_ordering operator<=>(const Address& a, const Address& b) {
-  if (const auto order = a.family() <=> b.family(); order != 0) return order;
+  if (const auto order = a.family() <=> b.family(); std::is_neq(order)) return order;
   if (const int order = a.bytes().compare(b.bytes()); order != 0) return order <=> 0;
-  if (const auto order = a.port() <=> b.port(); order != 0) return order;
+  if (const auto order = a.port() <=> b.port(); std::is_neq(order)) return order;
   if (a.family() != Address::Family::kV6) return std::strong_ordering::equal;
   return a.storage_.v6.sin6_scope_id <=> b.storage_.v6.sin6_scope_id;
 }

@@ -22,10 +22,10 @@ struct LoopOptions {
 };
 
 // A Loop over epoll. Pollers run on every turn; while turns do not block, epoll is asked only on every kTurnsPerEpoll-th of them, because
-// asking costs a quarter of a spinning turn.
+// asking makes a turn that reads one socket half as long again (1.5 instead of 1.0 microseconds on a small virtual machine).
 class EpollLoop final : public Loop {
  public:
-  // Descriptors that are only watched are served at least this often while the loop spins: about every 10 microseconds.
+  // Descriptors that are only watched are served at least this often while the loop spins: about every 16 microseconds.
   static constexpr int kTurnsPerEpoll = 16;
 
   // What one epoll call brings at most; the kernel gives the rest next time, in turn, so no descriptor starves.

@@ -24,8 +24,8 @@ struct StreamOptions {
   bool no_delay = true;                  // TCP: small writes go out at once
   std::size_t receive_buffer_bytes = 0;  // 0: the kernel adapts it
   std::size_t send_buffer_bytes = 0;
-  std::string congestion_control;  // TCP: empty for the host's default
-  Address local;                   // TCP, connecting: the address to come from; none lets the kernel choose
+  std::string congestion_control = {};  // TCP: empty for the host's default
+  Address local = {};                   // TCP, connecting: the address to come from; none lets the kernel choose
 };
 
 // How far a read or a write came. Errors of the connection (a reset, a timeout) are Errors.
@@ -64,7 +64,7 @@ class StreamSocket {
   // The kernel's limit on the regions of one call.
   static constexpr std::size_t kRegionsMax = 1024;
 
-  // That one message passes: enough for a segment and a doorbell of each peer on a host's socket, and small enough for the stack.
+  // That one message passes: a segment and a doorbell are two, and the room for them is on the stack.
   static constexpr std::size_t kDescriptorsMax = 16;
 
   // Abstract names have this many bytes at most, because that is what an address has room for.

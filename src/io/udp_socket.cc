@@ -31,7 +31,7 @@ class Name {
   socklen_t size() const { return v6_ ? sizeof mapped_ : address_.size(); }
 
  private:
-  const Address& address_;
+  Address address_;
   sockaddr_in6 mapped_{};
   bool v6_;
 };
@@ -42,6 +42,7 @@ bool forbid_fragments(int fd, bool v6) {
   return v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) : v4_done;
 }
 
+// ENOBUFS says that a device is full, on kernels and options that tell at all.
 bool is_blocked(int number) { return number == EAGAIN || number == EWOULDBLOCK || number == ENOBUFS; }
 
 // What the network, its filters (EPERM, EACCES) or an address that a peer made up (EINVAL) can cause.

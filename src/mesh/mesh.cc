@@ -99,7 +99,10 @@ void Mesh::cancel(Receive& receive) {
 
 std::optional<Status> Mesh::probe(GroupId group, Rank source, std::optional<Tag> tag) {
   if (const Arrival* arrival = matcher_.find(group, source, tag); arrival != nullptr) return Status{arrival->bytes, arrival->source, arrival->tag};
-  const Receive wanted{.group = group, .source = source, .tag = tag};
+  Receive wanted;
+  wanted.group = group;
+  wanted.source = source;
+  wanted.tag = tag;
   for (const auto& one : peers_)
     if (source == kAnySource || source == one->rank()) one->want(wanted);
   return std::nullopt;
