@@ -12,16 +12,19 @@ install(TARGETS nexar_tool)
 install(EXPORT nexar-targets NAMESPACE nexar:: DESTINATION ${package_dir})
 install(EXPORT nexar-static-targets NAMESPACE nexar:: DESTINATION ${package_dir})
 
+set(with_ipsec_mb FALSE)
+set(ipsec_mb_flag "")
+if(IpsecMb_FOUND)  # it has no pkg-config file of its own to require
+  set(with_ipsec_mb TRUE)
+  set(ipsec_mb_flag "-lIPSec_MB ")
+  install(FILES cmake/FindIpsecMb.cmake DESTINATION ${package_dir})
+endif()
+
 configure_package_config_file(cmake/nexar-config.cmake.in nexar-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(nexar-config-version.cmake COMPATIBILITY SameMinorVersion)
 # Relative to itself, so that the installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE prefix_from_pkgconfig)
 install(FILES cmake/FindNgtcp2.cmake DESTINATION ${package_dir})
-set(ipsec_mb_flag "")
-if(IpsecMb_FOUND)  # it has no pkg-config file of its own to require
-  set(ipsec_mb_flag "-lIPSec_MB ")
-  install(FILES cmake/FindIpsecMb.cmake DESTINATION ${package_dir})
-endif()
 configure_file(cmake/nexar.pc.in nexar.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nexar-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/nexar-config-version.cmake DESTINATION ${package_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nexar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

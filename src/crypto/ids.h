@@ -17,13 +17,13 @@ inline constexpr std::size_t kIdBytes = 16;
 // A node: one process, for as long as it lives.
 struct NodeId {
   std::array<std::byte, kIdBytes> bytes{};
-  friend auto operator<=>(const NodeId&, const NodeId&) = default;
+  friend auto operator<=>(const NodeId&, const NodeId&) = default;  // NOLINT: clang-tidy 14 takes its zero for a pointer
 };
 
 // A cluster: everything that one authority vouches for.
 struct ClusterId {
   std::array<std::byte, kIdBytes> bytes{};
-  friend auto operator<=>(const ClusterId&, const ClusterId&) = default;
+  friend auto operator<=>(const ClusterId&, const ClusterId&) = default;  // NOLINT: clang-tidy 14 takes its zero for a pointer
 };
 
 // Two digits for each byte, in lower case.

@@ -154,6 +154,19 @@ TEST_F(Certificates, AreRefusedWhenAnyBitIsChanged) {
   EXPECT_GT(readable, 512) << "at least a changed signature can be read";
 }
 
+TEST_F(Certificates, OfAnAuthorityArePinnedBitByBit) {
+  Bytes der = copy_of(identity_.authority.der());
+  for (std::size_t bit = 0; bit < 8 * der.size(); ++bit) {
+    const auto mask = static_cast<std::byte>(1u << bit % 8);
+    der[bit / 8] ^= mask;
+    const Result<Certificate> changed = Certificate::parse(der);
+    if (changed) {
+      EXPECT_FALSE(verify_authority(*changed, identity_.authority.public_fingerprint(), cluster_)) << "bit " << bit;
+    }
+    der[bit / 8] ^= mask;
+  }
+}
+
 TEST_F(Certificates, AreIssuedForSensibleTimesOnly) {
   const CertificateRequest request = CertificateRequest::make(identity_.key).value();
   const Authority& authority = local_.authority();

@@ -2,7 +2,8 @@
 #include "crypto/identity.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
+#include <ctime>
 #include <deque>
 
 #include <gnutls/gnutls.h>
