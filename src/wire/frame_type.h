@@ -64,8 +64,8 @@ inline constexpr std::uint8_t kFieldGeneration = 16;
 
 // What is allowed in a frame of one type.
 struct FrameRules {
-  FrameType type;
   std::string_view name;
+  FrameType type;
   Lane lane;
   std::uint16_t flags;       // the flags it may carry
   std::uint8_t fields;       // the fields it may use
