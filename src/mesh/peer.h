@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -99,7 +100,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
     std::uint64_t due_bytes = 0;  // consumed, to be given back
     std::uint32_t due_messages = 0;
     std::uint32_t announcements = 0;  // that wait in the matcher
-    std::uint32_t wants = 0;          // told since the sender began to queue: as many announcements may exceed the limit
+    std::uint32_t wants = 0;          // not answered yet: as many announcements may exceed the limit
     bool sender_queues = false;
   };
 
@@ -158,6 +159,8 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   std::unordered_map<std::uint64_t, Send*> sent_;      // all bytes copied, waiting for the last watermark
   std::unordered_map<std::uint64_t, Incoming> incoming_;
   std::uint64_t next_transfer_ = 1;
+  std::uint64_t last_announced_ = 0;              // by the peer
+  std::set<std::uint64_t> withdrawn_early_;       // at most as many as announcements fit the peer's data lane
 
   // The data frame that is arriving.
   Receive* arriving_ = nullptr;           // straight into the user's memory

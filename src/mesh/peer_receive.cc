@@ -97,11 +97,14 @@ void Peer::deliver(Receive& receive, std::unique_ptr<Arrival> arrival) {
 
 Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce& announce) {
   if (announce.kind != wire::Kind::kPointToPoint) return Error(ErrorCode::kRefused, fmt::format("rank {} announced a collective's message; none runs", rank_));
+  last_announced_ = announce.transfer;
+  if (withdrawn_early_.erase(announce.transfer) > 0) return {};
+  Inbox& inbox = inboxes_[header.group];
   if (Receive* receive = around_.matcher.match(header.group, rank_, announce.key); receive != nullptr) {
+    if (inbox.wants > 0) --inbox.wants;
     start_transfer(*receive, header.group, announce.key, announce.transfer, announce.bytes);
     return {};
   }
-  Inbox& inbox = inboxes_[header.group];
   if (inbox.announcements >= around_.limits.announcements + inbox.wants)
     return Error(ErrorCode::kRefused, fmt::format("rank {} announced more than {} messages in a group", rank_, around_.limits.announcements));
   ++inbox.announcements;
@@ -165,7 +168,6 @@ void Peer::give_back(GroupId group, std::uint64_t bytes) {
 Result<void> Peer::on_queued(GroupId group, const wire::Queued& queued) {
   Inbox& inbox = inboxes_[group];
   inbox.sender_queues = queued.messages > 0;
-  inbox.wants = 0;
   if (inbox.sender_queues)
     around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
   return {};
@@ -179,7 +181,12 @@ void Peer::want(const Receive& receive) {
   send_control(wire::Want{.any_tag = !receive.tag, .key = receive.tag.value_or(0)}, receive.group);
 }
 
+// Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 void Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
+  if (withdraw.transfer > last_announced_) {
+    withdrawn_early_.insert(withdraw.transfer);
+    return;
+  }
   if (around_.matcher.withdraw(group, rank_, withdraw.transfer) != nullptr) {
     announcement_taken(group);
     return;
