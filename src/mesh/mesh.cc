@@ -33,10 +33,9 @@ Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& l
     peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_.ready, events_.pong, events_.lost}));
 }
 
-transport::LinkHandler& Mesh::attach(Rank rank, transport::Link& link) {
+void Mesh::attach(Rank rank, transport::Link& link) {
   NEXAR_ASSERT(rank != self_ && peer(rank).link() == nullptr, "a peer has one link");
   peer(rank).attach(link);
-  return peer(rank);
 }
 
 void Mesh::send(Send& send) {

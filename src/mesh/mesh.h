@@ -35,8 +35,9 @@ class Mesh {
   Rank self() const { return self_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  // The handler of the link to a peer. A peer has one link.
-  transport::LinkHandler& attach(Rank rank, transport::Link& link);
+  // The handler of the link to a peer, and the link once there is one. A peer has one link.
+  transport::LinkHandler& handler(Rank rank) { return peer(rank); }
+  void attach(Rank rank, transport::Link& link);
   transport::Link* link(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]->link(); }
 
   // Fields but `state` and `transfer` are set, and the rank is in range. `done` is called exactly once, perhaps before these return.

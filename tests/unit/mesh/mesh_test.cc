@@ -31,7 +31,9 @@ struct TestNode : transport::quic::LinkAcceptor {
   }
 
   transport::LinkHandler* on_link(transport::Link& link) override {
-    return &mesh.attach(static_cast<Rank>(link.peer_certificate()->node().bytes[0]), link);
+    const Rank rank = static_cast<Rank>(link.peer_certificate()->node().bytes[0]);
+    mesh.attach(rank, link);
+    return &mesh.handler(rank);
   }
 
   struct SendOp {
@@ -92,20 +94,9 @@ class MeshTest : public QuicTest {
   }
 
   void connect(Rank from, Rank to) {
-    // The handler must be known before the link exists: a peer takes its link when it is made.
     TestNode& node = *nodes[static_cast<std::size_t>(from)];
-    struct Deferred : transport::LinkHandler {
-      transport::LinkHandler* real = nullptr;
-      void on_ready() override { real->on_ready(); }
-      Result<transport::Sink*> on_frame(const wire::Header& header) override { return real->on_frame(header); }
-      Result<void> on_frame_end(const wire::Header& header) override { return real->on_frame_end(header); }
-      void on_room(wire::Lane lane) override { real->on_room(lane); }
-      void on_end(const transport::LinkEnd& end) override { real->on_end(end); }
-    };
-    static std::deque<Deferred> handlers;
-    Deferred& handler = handlers.emplace_back();
-    transport::Link* link = *node.endpoint->connect(nodes[static_cast<std::size_t>(to)]->endpoint->local_address(), handler);
-    handler.real = &node.mesh.attach(to, *link);
+    const io::Address address = nodes[static_cast<std::size_t>(to)]->endpoint->local_address();
+    node.mesh.attach(to, **node.endpoint->connect(address, node.mesh.handler(to)));
   }
 
   TestNode& node(std::size_t rank) { return *nodes[rank]; }
