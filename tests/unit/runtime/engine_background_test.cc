@@ -1,0 +1,123 @@
+// What the background thread does, and when.
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "runtime/running_engine.h"
+
+namespace nexar::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Without waiting, so without driving.
+void until_done(const Completion& completion) {
+  while (!completion.is_done()) std::this_thread::yield();
+}
+
+TEST(EngineBackground, RunsWhatNobodyWaitsForWhenNobodyHasDrivenForAWhile) {
+  const RunningEngine engine;
+  Completion done;
+  engine.post_completion(done);
+  until_done(done);
+  EXPECT_TRUE(engine->wait(done)) << "a later wait finds it done";
+  EXPECT_EQ(engine->counters().leads, 0u);
+  EXPECT_EQ(engine->counters().idle_takeovers, 1u);
+}
+
+TEST(EngineBackground, TakesOverAgainAfterALongWait) {
+  const RunningEngine engine({.doze = 1ms});
+  Completion never;
+  EXPECT_FALSE(engine->wait(never, in(20ms)));  // long enough for it to fall asleep deeply
+  Completion done;
+  engine.post_completion(done);
+  until_done(done);
+  EXPECT_GE(engine->counters().idle_takeovers, 1u);
+}
+
+TEST(EngineBackground, DrivesAtOnceWhenItIsNeeded) {
+  const RunningEngine engine(without_timeouts());
+  Completion done;
+  engine->need_background(true);
+  engine.post_completion(done);
+  until_done(done);
+  engine->need_background(false);
+  EXPECT_EQ(engine->counters().idle_takeovers, 0u);
+}
+
+TEST(EngineBackground, DrivesAtOnceWhenALeaderLeavesAndItIsNeeded) {
+  const RunningEngine engine(without_timeouts());
+  engine->need_background(true);
+  for (int i = 0; i < 100; ++i) {
+    engine->run([] {});
+    Completion done;
+    engine.post_completion(done);
+    until_done(done);
+  }
+  engine->need_background(false);
+  EXPECT_EQ(engine->counters().idle_takeovers, 0u);
+}
+
+TEST(EngineBackground, GivesTheBatonToAThreadThatWaits) {
+  const RunningEngine engine(without_timeouts());
+  engine->need_background(true);
+  Completion done;
+  engine.post_completion(done);
+  until_done(done);  // by the background thread, which is blocked or about to be
+
+  Completion never;
+  EXPECT_FALSE(engine->wait(never, in(5ms)));
+  EXPECT_GE(engine->counters().leads, 1u);
+  engine->need_background(false);
+}
+
+TEST(EngineBackground, ATightLoopOfWaitsSummonsItOnceADozeAtMost) {
+  EngineOptions options = without_timeouts();
+  options.quiet = 1h;
+  const RunningEngine engine(options);
+  // It is needed and drives: the first wait takes the baton from it.
+  engine->need_background(true);
+  Completion done;
+  engine.post_completion(done);
+  until_done(done);
+  // From the first vain summons on there are no more.
+  while (engine->counters().vain_summons == 0) engine->run([] {});
+  const std::uint64_t summons = engine->counters().summons;
+  for (int i = 0; i < 1000; ++i) engine->run([] {});
+  EXPECT_EQ(engine->counters().summons, summons);
+  engine->need_background(false);
+}
+
+TEST(EngineBackground, IsNotWokenWhileOneThreadWaits) {
+  const RunningEngine engine({.doze = 1ms});
+  Completion never;
+  EXPECT_FALSE(engine->wait(never, in(20ms)));
+  const EngineCounters counters = engine->counters();
+  EXPECT_LE(counters.summons, 1u) << "when that thread left";
+  EXPECT_EQ(counters.vain_summons, 0u);
+}
+
+TEST(EngineBackground, StopsWhileItIsIdleDozesOrDrives) {
+  { const RunningEngine idle; }
+  { const RunningEngine dozes(without_timeouts()); }
+  const RunningEngine drives(without_timeouts());
+  drives->need_background(true);
+  Completion done;
+  drives.post_completion(done);
+  until_done(done);
+  drives->stop();
+  drives->stop();  // nothing more
+}
+
+TEST(EngineBackground, WhatWasPostedAndDidNotRunStaysWithTheLoop) {
+  const RunningEngine engine(without_timeouts());
+  engine->stop();
+  bool ran = false;
+  engine->post([&] { ran = true; });
+  EXPECT_FALSE(ran);
+  engine.loop->turn(base::Duration::zero());
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace nexar::runtime

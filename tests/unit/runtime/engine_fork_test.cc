@@ -1,0 +1,54 @@
+// A child of fork has its parent's memory and none of its threads.
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "runtime/running_engine.h"
+
+namespace nexar::runtime {
+namespace {
+
+// What the child has to say, as its exit status.
+template <typename Body>
+int in_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(EngineFork, CallsInAChildAreRefusedByNameAndTheEngineCanBeDestroyedThere) {
+  RunningEngine engine;
+  engine->run([] {});
+  const int status = in_child([&] {
+    const Result<void> answer = engine->check_outside("all_reduce");
+    if (answer) return 1;
+    if (answer.error().code() != ErrorCode::kUnsupported) return 2;
+    if (answer.error().sentence().find("all_reduce was called in a child of fork") == std::string::npos) return 3;
+    engine.engine.reset();
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(engine->check_outside("all_reduce"));
+  engine->run([] {});  // the parent goes on
+}
+
+TEST(EngineFork, AChildMayStartAnEngineOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a child of fork";
+#endif
+  const RunningEngine parents;
+  const int status = in_child([] {
+    const RunningEngine own(without_timeouts());
+    own->run([] {});
+    return own->check_outside("send") ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace nexar::runtime
