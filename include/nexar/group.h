@@ -66,9 +66,8 @@ class NEXAR_API Group {
   Operation start_recv(std::span<const Region> regions, Rank from, TagFilter tag) const;
   Operation start_recv_owned(Rank from, TagFilter tag) const;
 
-  // What such a receive would get now; nothing when no message waits. `probe` waits for one, at most `limit`.
-  Result<std::optional<Status>> try_probe(Rank from, TagFilter tag) const;
-  Result<Status> probe(Rank from, TagFilter tag, std::optional<Operation::Duration> limit = std::nullopt) const;
+  // What such a receive would get now; nothing when no message waits.
+  Result<std::optional<Status>> probe(Rank from, TagFilter tag) const;
 
   // For the runtime.
   Group(std::shared_ptr<runtime::NodeCore> core, std::uint64_t id) : core_(std::move(core)), id_(id) {}

@@ -1,0 +1,180 @@
+#include "nexar/group.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "mesh/regions.h"
+#include "runtime/node_core.h"
+
+namespace nexar {
+namespace {
+
+using runtime::NodeCore;
+using runtime::OperationState;
+
+Error invalid(std::string sentence) { return Error(ErrorCode::kInvalidArgument, std::move(sentence)); }
+
+Result<void> check_rank(const NodeCore& core, std::string_view call, Rank rank, bool any_allowed) {
+  if ((any_allowed && rank == kAnySource) || (rank >= 0 && rank < core.size())) return {};
+  return invalid(fmt::format("{}: there is no rank {} in a group of {}", call, rank, core.size()));
+}
+
+template <typename R>
+Result<void> check_regions(std::string_view call, std::span<const R> regions) {
+  std::uint64_t total = 0;
+  for (const R& region : regions) {
+    if (region.data == nullptr && region.bytes > 0) return invalid(fmt::format("{}: the buffer is null and {} bytes long", call, region.bytes));
+    if (__builtin_add_overflow(total, region.bytes, &total)) return invalid(fmt::format("{}: the regions are together longer than 2^64 bytes", call));
+  }
+  return {};
+}
+
+// Fills in a send or a receive; an error in the arguments leaves it as it was.
+Result<void> prepare_send(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const ConstRegion> regions, Rank to, Tag tag) {
+  if (auto checked = core.check_call("send"); !checked) return checked;
+  if (auto checked = check_rank(core, "send", to, false); !checked) return checked;
+  if (auto checked = check_regions("send", regions); !checked) return checked;
+  operation.kind = OperationState::Kind::kSend;
+  operation.send.group = group;
+  operation.send.peer = to;
+  operation.send.tag = tag;
+  operation.send.regions.assign(regions.begin(), regions.end());
+  operation.send.bytes = mesh::total_bytes(regions);
+  return {};
+}
+
+Result<void> prepare_receive(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const Region> regions, Rank from,
+                             const TagFilter& tag) {
+  if (auto checked = core.check_call("recv"); !checked) return checked;
+  if (auto checked = check_rank(core, "recv", from, true); !checked) return checked;
+  if (auto checked = check_regions("recv", regions); !checked) return checked;
+  operation.kind = OperationState::Kind::kReceive;
+  operation.receive.group = group;
+  operation.receive.source = from;
+  operation.receive.tag = tag.tag();
+  operation.receive.regions.assign(regions.begin(), regions.end());
+  operation.receive.capacity = mesh::total_bytes(regions);
+  return {};
+}
+
+// Memory of the message's size, when that is known. A peer's number decides it only up to what the node may hold.
+void make_owned(const NodeCore& core, OperationState& operation) {
+  operation.receive.allocate = [&operation, budget = core.config().memory_budget](mesh::Receive& receive, std::uint64_t bytes) -> Result<void> {
+    if (bytes > budget)
+      return Error(ErrorCode::kOverloaded, fmt::format("an owned receive of {} bytes is over the node's memory_budget of {}; receive it into a buffer", bytes, budget));
+    operation.owned.resize(static_cast<std::size_t>(bytes));
+    receive.regions = {{operation.owned.data(), operation.owned.size()}};
+    receive.capacity = bytes;
+    return {};
+  };
+}
+
+Operation failed(Error error) {
+  auto state = std::make_shared<OperationState>();
+  state->result.emplace(std::move(error));
+  state->completion.complete();
+  return Operation(std::move(state));
+}
+
+Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<OperationState> state) {
+  state->core = core;
+  core->start(*state);
+  return Operation(std::move(state));
+}
+
+}  // namespace
+
+Rank Group::rank() const { return core_->rank(); }
+int Group::size() const { return core_->size(); }
+
+Result<void> Group::send(const void* data, std::size_t bytes, Rank to, Tag tag) const {
+  const ConstRegion region{data, bytes};
+  return send(std::span(&region, 1), to, tag);
+}
+
+Result<void> Group::send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
+  OperationState operation;
+  if (auto prepared = prepare_send(*core_, id_, operation, regions, to, tag); !prepared) return prepared;
+  core_->start(operation);
+  Result<Status> result = core_->wait(operation, core_->config().p2p_timeout);
+  if (!result) return std::move(result).error();
+  return {};
+}
+
+Result<Status> Group::recv(void* data, std::size_t bytes, Rank from, TagFilter tag) const {
+  const Region region{data, bytes};
+  return recv(std::span(&region, 1), from, tag);
+}
+
+Result<Status> Group::recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
+  OperationState operation;
+  if (auto prepared = prepare_receive(*core_, id_, operation, regions, from, tag); !prepared) return std::move(prepared).error();
+  core_->start(operation);
+  return core_->wait(operation, core_->config().p2p_timeout);
+}
+
+Result<OwnedMessage> Group::recv_owned(Rank from, TagFilter tag) const {
+  OperationState operation;
+  if (auto prepared = prepare_receive(*core_, id_, operation, {}, from, tag); !prepared) return std::move(prepared).error();
+  make_owned(*core_, operation);
+  core_->start(operation);
+  Result<Status> result = core_->wait(operation, core_->config().p2p_timeout);
+  if (!result) return std::move(result).error();
+  return OwnedMessage{std::move(operation.owned), *result};
+}
+
+Result<Status> Group::exchange(const void* send_data, std::size_t send_bytes, Rank to, Tag send_tag, void* recv_data, std::size_t recv_bytes,
+                               Rank from, TagFilter recv_tag) const {
+  const ConstRegion outgoing{send_data, send_bytes};
+  const Region incoming{recv_data, recv_bytes};
+  OperationState send_operation;
+  OperationState receive_operation;
+  if (auto prepared = prepare_send(*core_, id_, send_operation, std::span(&outgoing, 1), to, send_tag); !prepared) return std::move(prepared).error();
+  if (auto prepared = prepare_receive(*core_, id_, receive_operation, std::span(&incoming, 1), from, recv_tag); !prepared)
+    return std::move(prepared).error();
+  core_->start(receive_operation);
+  core_->start(send_operation);
+  Result<Status> received = core_->wait(receive_operation, core_->config().p2p_timeout);
+  if (!received) core_->cancel(send_operation, received.error());
+  Result<Status> sent = core_->wait(send_operation, core_->config().p2p_timeout);
+  if (!sent && received) return std::move(sent).error();
+  return received;
+}
+
+Operation Group::start_send(const void* data, std::size_t bytes, Rank to, Tag tag) const {
+  const ConstRegion region{data, bytes};
+  return start_send(std::span(&region, 1), to, tag);
+}
+
+Operation Group::start_send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
+  auto state = std::make_shared<OperationState>();
+  if (auto prepared = prepare_send(*core_, id_, *state, regions, to, tag); !prepared) return failed(std::move(prepared).error());
+  return started(core_, std::move(state));
+}
+
+Operation Group::start_recv(void* data, std::size_t bytes, Rank from, TagFilter tag) const {
+  const Region region{data, bytes};
+  return start_recv(std::span(&region, 1), from, tag);
+}
+
+Operation Group::start_recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
+  auto state = std::make_shared<OperationState>();
+  if (auto prepared = prepare_receive(*core_, id_, *state, regions, from, tag); !prepared) return failed(std::move(prepared).error());
+  return started(core_, std::move(state));
+}
+
+Operation Group::start_recv_owned(Rank from, TagFilter tag) const {
+  auto state = std::make_shared<OperationState>();
+  if (auto prepared = prepare_receive(*core_, id_, *state, {}, from, tag); !prepared) return failed(std::move(prepared).error());
+  make_owned(*core_, *state);
+  return started(core_, std::move(state));
+}
+
+Result<std::optional<Status>> Group::probe(Rank from, TagFilter tag) const {
+  if (auto checked = core_->check_call("probe"); !checked) return std::move(checked).error();
+  if (auto checked = check_rank(*core_, "probe", from, true); !checked) return std::move(checked).error();
+  return core_->probe(id_, from, tag.tag());
+}
+
+}  // namespace nexar

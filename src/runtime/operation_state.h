@@ -1,0 +1,40 @@
+// An operation, from its call until its result is taken.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "io/event_descriptor.h"
+#include "mesh/message.h"
+#include "nexar/message.h"
+#include "nexar/result.h"
+#include "runtime/completion.h"
+
+namespace nexar::runtime {
+
+class NodeCore;
+
+// Owned by the caller's Operation, or by a blocking call's stack. The engine holds a pointer between start and completion.
+struct OperationState {
+  enum class Kind : std::uint8_t { kNone, kSend, kReceive };
+
+  Kind kind = Kind::kNone;
+  std::shared_ptr<NodeCore> core;  // of an Operation; a blocking call needs none
+  mesh::Send send;
+  mesh::Receive receive;
+  std::vector<std::byte> owned;  // what an owned receive got
+
+  // Written on the engine before the completion is done, read after it.
+  std::optional<Result<Status>> result;
+  Completion completion;
+
+  // Touched on the engine only.
+  bool active = false;
+  std::optional<Error> verdict;  // replaces the error of a cancellation
+  std::function<void(const Result<Status>&)> callback;
+  std::optional<io::EventDescriptor> event;
+};
+
+}  // namespace nexar::runtime
