@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <fmt/format.h>
@@ -54,6 +55,19 @@ std::uint32_t forks() {
   }();
   static_cast<void>(registered);
   return fork_count.load(std::memory_order_relaxed);
+}
+
+void pin_thread(int core) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || core >= CPU_COUNT(&allowed)) return;
+  for (int number = 0; number < CPU_SETSIZE; ++number) {
+    if (!CPU_ISSET(number, &allowed) || core-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(number, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);  // a wish: a thread that stays where it was still runs
+    return;
+  }
 }
 
 }  // namespace nexar::io

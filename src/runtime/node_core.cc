@@ -56,7 +56,7 @@ Result<void> NodeCore::start_parts(const Options& options) {
   });
   if (!opened) return opened;
   address_ = endpoint_->local_address();
-  Result<std::unique_ptr<Engine>> engine = Engine::start(*loop_);
+  Result<std::unique_ptr<Engine>> engine = Engine::start(*loop_, io::real_clock(), {.spin = config_.spin});
   if (!engine) return std::move(engine).error();
   engine_ = *std::move(engine);
   return {};

@@ -79,6 +79,7 @@ const auto& fields() {
       field<&Config::token_file>("token_file", kLocal),
       field<&Config::seed>("seed", kLocal),
       field<&Config::log>("log", kLocal),
+      field<&Config::spin>("spin", kLocal),
   };
   return kFields;
 }
@@ -127,6 +128,7 @@ Result<void> check_durations(const Config& config) {
   }};
   for (const auto& [name, value] : durations)
     if (auto checked = check_positive(name, value); !checked) return checked;
+  if (config.spin < Config::Duration::zero()) return invalid("spin is negative; it is how long a waiting thread polls");
   if (config.heartbeat_timeout <= config.heartbeat_interval)
     return invalid(
         fmt::format("heartbeat_timeout is {} and heartbeat_interval {}; the timeout must be longer, or every peer would look lost",

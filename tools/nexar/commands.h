@@ -10,6 +10,7 @@ namespace nexar::tool {
 // Set by the subcommand that the user chose; run after the whole command line has been understood.
 using Action = std::function<int()>;
 
+void add_bench(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 
 }  // namespace nexar::tool

@@ -30,6 +30,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
 
   Action action;
+  add_bench(app, action);
   add_info(app, action);
 
   try {
