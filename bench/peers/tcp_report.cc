@@ -1,13 +1,15 @@
 #include "tcp_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace nexar::bench {
 namespace {
 
 // The smallest value that at least this share of all does not exceed. Never of nothing: there is at least one iteration.
 double quantile(std::vector<double> values, double share) {
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank), values.end());
   return values[rank];
 }
