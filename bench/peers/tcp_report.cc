@@ -1,13 +1,15 @@
 #include "tcp_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace nexar::bench {
 namespace {
 
 // The smallest value that at least this share of all does not exceed. Never of nothing: there is at least one iteration.
 double quantile(std::vector<double> values, double share) {
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank), values.end());
   return values[rank];
 }
@@ -60,7 +62,7 @@ void print_json(std::FILE* out, const Options& options, const Setting& setting, 
     const Row& row = rows[i];
     std::fprintf(out,
                  "%s\n  {\"op\": \"%s\", \"ranks\": 2, \"bytes\": %zu, \"transport\": \"tcp\", \"time_us\": %.3f, \"p99_us\": %.3f, "
-                 "\"algbw_GBps\": %.6f, \"wrong\": %llu, \"iters\": %zu, \"time_us_min\": %.3f, \"time_us_max\": %.3f, \"wait\": \"%s\", "
+                 "\"algbw_GBps\": %.6g, \"wrong\": %llu, \"iters\": %zu, \"time_us_min\": %.3f, \"time_us_max\": %.3f, \"wait\": \"%s\", "
                  "\"congestion\": \"%s\"}",
                  i == 0 ? "" : ",", to_string(options.mode), row.bytes, row.time_us, row.p99_us, row.algbw_gbps,
                  static_cast<unsigned long long>(row.wrong), row.iterations, row.fastest_us, row.slowest_us, to_string(options.wait),

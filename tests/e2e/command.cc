@@ -114,7 +114,7 @@ std::string find_tool(const std::string& name) {
   const std::string folders = fmt::format("{}:/usr/sbin:/sbin:/usr/bin:/bin", path != nullptr ? path : "");
   for (std::size_t begin = 0; begin < folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::string file = folders.substr(begin, end - begin) + "/" + name;
+    std::string file = folders.substr(begin, end - begin) + "/" + name;
     if (end > begin && access(file.c_str(), X_OK) == 0) return file;
     begin = end + 1;
   }

@@ -225,11 +225,11 @@ Result<void> Namespaces::join(const Options& options) {
 // Addresses come after the carrier: adding them waits for the kernel to have finished with the cable.
 Result<void> Namespaces::configure(int i, const Options& options) {
   if (Result<void> ready = wait_until_running(name(i)); !ready) return ready;
-  const Result<void> kept = io::in_network_namespace(
+  Result<void> kept = io::in_network_namespace(
       path(i), [] { return write_setting(fmt::format("/proc/sys/net/ipv6/conf/{}/keep_addr_on_down", kInterface), "1"); });
   if (!kept) return kept;
   if (!options.offload) {
-    const Result<void> single = run({"ip", "-n", name(i), "link", "set", kInterface, "gso_max_segs", "1"});
+    Result<void> single = run({"ip", "-n", name(i), "link", "set", kInterface, "gso_max_segs", "1"});
     if (!single) return single;
   }
   return run_each({{"ip", "-n", name(i), "addr", "add", v4(i).host() + "/24", "dev", kInterface},
@@ -253,7 +253,7 @@ Result<void> Namespaces::set_rate(std::uint64_t bits_per_second, std::size_t bur
   }
   limited_ = true;
   for (int i = 0; i < count_; ++i) {
-    const Result<void> done =
+    Result<void> done =
         run({"tc", "-n", name(i), "qdisc", "replace", "dev", kInterface, "root", "tbf", "rate", fmt::format("{}bit", bits_per_second),
              "burst", fmt::format("{}b", burst_bytes), "latency", fmt::format("{}us", microseconds)});
     if (!done) return done;
