@@ -102,6 +102,7 @@ void Connection::read(base::ByteView packet, base::Time now) {
   if (state_ == State::kEnded) return;
   const ngtcp2_path path = endpoint_.path_to(peer_);
   const ngtcp2_pkt_info info{};
+  ++unanswered_packets_;
   const int code = ngtcp2_conn_read_pkt(conn_, &path, &info, reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size(), stamp(now));
   if (code != 0) fail(code, now);
 }
@@ -117,6 +118,11 @@ void Connection::handle_expiry(base::Time now) {
   if (state_ == State::kEnded) return;
   if (const int code = ngtcp2_conn_handle_expiry(conn_, stamp(now)); code != 0) return fail(code, now);
   if (state_ != State::kHandshake && unanswered_probes(conn_) >= kProbesBeforeSmallPackets) small_packets_ = true;
+}
+
+bool Connection::is_urgent() const {
+  if (state_ != State::kOpen || ready_due_ || room_due_ || abort_due_ || handler_error_ || unanswered_packets_ > 1) return true;
+  return std::any_of(outgoing_.begin(), outgoing_.end(), [](const OutgoingLane& lane) { return lane.queue.has_unsent(); });
 }
 
 std::size_t Connection::packet_bytes() const {

@@ -74,6 +74,9 @@ class Connection final : public Link {
   base::Time expiry() const;
   void handle_expiry(base::Time now);
 
+  // Whether what it has to send should not wait for the next turn: frames, the end, or acknowledgements of more than one packet.
+  bool is_urgent() const;
+
   // The largest packet to be written now.
   std::size_t packet_bytes() const;
 
@@ -154,6 +157,7 @@ class Connection final : public Link {
   std::array<LaneCounters, kLanes> counters_{};
   std::size_t path_bytes_;
   bool small_packets_ = false;  // full-size packets did not arrive: the path is narrower than its interfaces say
+  int unanswered_packets_ = 0;  // read since the last was written
   bool ready_due_ = false;
   bool room_due_ = false;
   bool abort_due_ = false;

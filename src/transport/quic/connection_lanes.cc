@@ -135,6 +135,7 @@ void Connection::announce_room() {
 
 std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
   if (state_ == State::kEnded || handler_error_) return 0;
+  unanswered_packets_ = 0;
   refill_bulk();
   const auto ts = static_cast<ngtcp2_tstamp>(now.time_since_epoch().count());
   auto* packet = reinterpret_cast<std::uint8_t*>(out.data());

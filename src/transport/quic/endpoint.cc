@@ -89,9 +89,18 @@ ngtcp2_path Endpoint::path_to(const io::Address& peer) const {
   return path;
 }
 
+// What waits is sent before anything is read. An acknowledgement alone waits until the next turn, because the answer to what was read is often there by
+// then and takes it along; frames that reading made, and acknowledgements that a sender of bulk needs, go at once.
+//
+// Looking at an empty socket costs as much as a short message takes to cross the machine. So a turn that has sent something does not look, unless the one
+// before did not either.
 bool Endpoint::poll() {
+  const bool sent = serve_dirty();
+  if (sent && !std::exchange(skipped_reading_, true)) return true;
+  skipped_reading_ = false;
   const bool read = read_some();
-  return serve_dirty() || read;
+  if (read) serve_urgent();
+  return sent || read;
 }
 
 // Reading is poll()'s; this is how a blocked turn hears of packets, and of room in the socket.

@@ -106,6 +106,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // Writing (endpoint_write.cc).
   bool serve_dirty();
+  void serve_urgent();
   bool write_batches(Connection& connection);
   std::size_t write_batch(Connection& connection);
   void send_packets(base::ByteView packets, std::size_t segment, Connection& connection);
@@ -147,6 +148,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   std::unordered_map<std::uint64_t, std::shared_ptr<Tombstone>> tombstones_;
   std::vector<Connection*> dirty_;  // with something to send, to settle or to bury
   std::size_t pending_ = 0;         // of connections_, those of strangers that have not proved who they are
+  std::vector<Connection*> served_;  // dirty_ while it is worked on
+  bool skipped_reading_ = false;
   bool registered_ = false;
   bool serving_ = false;
 

@@ -12,6 +12,9 @@ namespace {
 // Super-datagrams that are read before anything is written: acknowledgements that wait longer starve the sender.
 constexpr int kReadsBeforeWriting = 4;
 
+// A datagram shorter than this is most likely the last of what is there; looking for another would cost more than it finds.
+constexpr std::size_t kMoreLikelyBytes = 16u << 10;
+
 const std::uint8_t* data_of(base::ByteView bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
 
 }  // namespace
@@ -25,11 +28,13 @@ bool Endpoint::read_some() {
     }
     if (received->outcome == io::ReceiveOutcome::kBlocked) return i > 0;
     if (received->outcome == io::ReceiveOutcome::kRefused) continue;  // of a packet to somebody who is gone: silence tells that as well
+    const bool short_datagram = received->bytes.size() < kMoreLikelyBytes;
     for (base::ByteView rest = received->bytes; !rest.empty();) {
       const std::size_t size = std::min(received->segment, rest.size());
       read_packet(rest.first(size), received->from);
       rest = rest.subspan(size);
     }
+    if (short_datagram) return true;
   }
   return true;
 }

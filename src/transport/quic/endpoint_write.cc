@@ -18,9 +18,9 @@ bool Endpoint::serve_dirty() {
   if (serving_ || dirty_.empty()) return false;
   serving_ = true;
   bool sent = false;
-  std::vector<Connection*> served;
-  served.swap(dirty_);
-  for (Connection* connection : served) {
+  served_.clear();
+  served_.swap(dirty_);
+  for (Connection* connection : served_) {
     connection->dirty_ = false;
     connection->settle(environment_.loop.now());
     if (connection->state() != Connection::State::kEnded && write_batches(*connection)) {
@@ -35,6 +35,14 @@ bool Endpoint::serve_dirty() {
   serving_ = false;
   set_timer();
   return sent;
+}
+
+void Endpoint::serve_urgent() {
+  for (const Connection* connection : dirty_)
+    if (connection->is_urgent()) {
+      serve_dirty();
+      return;
+    }
 }
 
 // Up to a turn's bytes; returns whether anything was sent.
