@@ -28,7 +28,7 @@ TEST(Config, DefaultsAreThoseOfTheContract) {
             "reproducible=false\nmemory_budget=256MiB\nshm_budget=none\nlarge_msg_bytes=8MiB\npipeline_segment_bytes=2MiB\n"
             "ring_max_world=8\nheartbeat_interval=1s\nheartbeat_timeout=5s\nelastic_enabled=false\nmin_world=1\nmax_world=0\n"
             "resize_timeout=1min\nrecovery_policy=automatic\ntransport=auto\nencrypt_bulk=true\n"
-            "compressed_all_reduce_max_bytes=4GiB\ntoken=none\ntoken_file=none\nseed=none\nlog=warning\n");
+            "compressed_all_reduce_max_bytes=4GiB\ntoken=none\ntoken_file=none\nseed=none\nlog=warning\nspin=50us\n");
   EXPECT_EQ(config.shm_budget_for(4), (64u << 20) + 4 * (4u << 20));
 }
 
@@ -57,14 +57,15 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
                                {"NEXAR_COMPRESSED_ALL_REDUCE_MAX_BYTES", "0"},
                                {"NEXAR_TOKEN_FILE", "/etc/nexar/token"},
                                {"NEXAR_SEED", "[::1]:4000"},
-                               {"NEXAR_LOG", "debug"}};
+                               {"NEXAR_LOG", "debug"},
+                               {"NEXAR_SPIN", "0"}};
   const Config config = read(variables).value();
   EXPECT_EQ(config.to_string(),
             "topology=k_regular:4\nentry_timeout=1h\nprogress_timeout=500ms\nrpc_timeout=2s\nrecovery_timeout=3s\np2p_timeout=4s\n"
             "reproducible=true\nmemory_budget=1GiB\nshm_budget=32MiB\nlarge_msg_bytes=4MiB\npipeline_segment_bytes=1MiB\n"
             "ring_max_world=16\nheartbeat_interval=100ms\nheartbeat_timeout=1s\nelastic_enabled=true\nmin_world=2\nmax_world=64\n"
             "resize_timeout=10s\nrecovery_policy=manual\ntransport=quic\nencrypt_bulk=false\n"
-            "compressed_all_reduce_max_bytes=0B\ntoken=none\ntoken_file=/etc/nexar/token\nseed=[::1]:4000\nlog=debug\n");
+            "compressed_all_reduce_max_bytes=0B\ntoken=none\ntoken_file=/etc/nexar/token\nseed=[::1]:4000\nlog=debug\nspin=0ns\n");
   EXPECT_EQ(config.shm_budget_for(4), 32u << 20);
 }
 
@@ -98,6 +99,7 @@ TEST(Config, AValueThatDoesNotParseNamesVariableValueAndAcceptedForm) {
       {"NEXAR_TRANSPORT", "rdma", "auto, shm, net, quic or tcp"},
       {"NEXAR_LOG", "loud", "off, error, warning, info, debug or trace"},
       {"NEXAR_SEED", "", "text"},
+      {"NEXAR_SPIN", "50", "0, or a duration such as 50us"},
   };
   for (const Refusal& refusal : refusals) {
     const Result<Config> config = read({{refusal.variable, refusal.value}});
@@ -160,6 +162,11 @@ TEST(Config, AFieldSetInCodeIsValidatedToo) {
   config.heartbeat_timeout = 1ms;
   ASSERT_FALSE(config.validate());
   EXPECT_NE(config.validate().error().sentence().find("heartbeat_timeout is 1ms"), std::string::npos);
+
+  Config negative;
+  negative.spin = -1us;
+  ASSERT_FALSE(negative.validate());
+  EXPECT_NE(negative.validate().error().sentence().find("spin is less than nothing"), std::string::npos);
 }
 
 TEST(Config, TheTokenIsNeverPrinted) {
@@ -187,7 +194,7 @@ TEST(Config, TheDigestChangesWithWhatRanksMustAgreeOnAndWithNothingElse) {
                            {"NEXAR_P2P_TIMEOUT", "1s"},   {"NEXAR_MEMORY_BUDGET", "1GiB"},
                            {"NEXAR_SHM_BUDGET", "1GiB"},  {"NEXAR_RESIZE_TIMEOUT", "1s"},
                            {"NEXAR_TOKEN", "t"},          {"NEXAR_SEED", "a:1"},
-                           {"NEXAR_LOG", "info"}};
+                           {"NEXAR_LOG", "info"},         {"NEXAR_SPIN", "1ms"}};
   for (const auto& [variable, value] : local) EXPECT_EQ(read({{variable, value}}).value().digest(), standard.digest()) << variable;
 }
 
