@@ -73,7 +73,7 @@ struct NEXAR_API Config {
   std::string token_file;                                      // the file that holds it
   std::string seed;                                            // host:port of the rendezvous; read from NEXAR_SEED
   LogLevel log = LogLevel::kWarning;
-  Duration spin = std::chrono::microseconds(50);               // how long a waiting thread polls before it sleeps; 0: not at all
+  Duration spin = std::chrono::microseconds(50);  // how long a waiting thread polls before it sleeps; 0: never, as on a single core
 
   // Defaults overridden by the environment, validated. kInvalidArgument names the variable, its value and what is accepted.
   static Result<Config> from_env();

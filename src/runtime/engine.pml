@@ -5,11 +5,15 @@
  * and a follower is not gone while it is being woken.
  *
  * A section under the engine's mutex is an atomic block, a thread that sleeps on a word blocks on its flag. Left out, because it could only
- * add wake-ups: spinning, the deadline of a leader, pollers and sockets. A follower may give up at any time, as at a deadline, and comes
- * again. Where the background thread decides by time (whether to sleep deeply, whether nobody has driven for long) it decides freely here;
+ * add wake-ups: spinning, the deadline of a leader, pollers and sockets. Operations end by what their thread posts, or by what a
+ * peer sends later. A follower may give up, as at a deadline, and comes again. Where the background thread decides by time (whether to sleep deeply, whether nobody has driven for long) it decides freely here;
  * its doze ends by itself only after a vain summons, as the engine relies on, and otherwise IDLE_TIMEOUTS times.
  *
  *   spin -a engine.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan
+ *
+ * FAULT puts a mistake in, to show that the search finds such: 1 a leaver calls nobody, 2 a follower that gives up does not pass on,
+ * 3 complete() does not wake its follower, 4 a deep sleeper is not summoned, 5 a waiter goes while complete() is on its way to it,
+ * 6 the loop does not look at its flags again before it blocks.
  */
 #ifndef WAITERS
 #define WAITERS 3               /* threads that post and wait */
@@ -22,6 +26,12 @@
 #endif
 #ifndef IDLE_TIMEOUTS
 #define IDLE_TIMEOUTS 1
+#endif
+#ifndef DEADLINES
+#define DEADLINES 1             /* how often each gives up at most */
+#endif
+#ifndef FAULT
+#define FAULT 0
 #endif
 #define THREADS (WAITERS + WATCHERS)
 #define NONE 255
@@ -57,6 +67,7 @@ bool bell = false;
 byte drivers = 0;
 byte at_work = THREADS;
 bool waits[THREADS];
+bool asked_of_peer[THREADS];
 
 #define is_driven (driver != nobody || candidate != NONE)
 
@@ -80,7 +91,7 @@ inline wake() {
 /* Under the mutex. */
 inline summon() {
   if
-  :: bg_sleep == awake || summoned || quiet || (bg_sleep == doze && needed == 0)
+  :: bg_sleep == awake || summoned || quiet || (bg_sleep == doze && needed == 0) || (bg_sleep == deep && FAULT == 4)
   :: else -> summoned = true
   fi
 }
@@ -118,7 +129,7 @@ inline run_posted(i) {
   };
   atomic {
     if
-    :: i != NONE -> assert(waits[i]); completed[i] = true; called[i] = true
+    :: i != NONE -> assert(waits[i]); completed[i] = true; called[i] = FAULT != 3
     :: else
     fi;
     i = 0
@@ -132,7 +143,7 @@ inline turn(i) {
   :: else ->
      asleep = true;
      if
-     :: woken || posts > 0
+     :: (woken || posts > 0) && FAULT != 6
      :: else -> bell
      fi;
      bell = false;
@@ -145,12 +156,17 @@ active [WAITERS] proctype Waiting() {
   byte me = _pid;
   byte i = 0;
   byte rounds = ROUNDS;
+  byte deadlines = DEADLINES;
   bool gave_up = false;
   bool asks = false;
+  bool owed = false;
 
 begin:
   completion[me] = pending;
-  post(me);
+  if
+  :: post(me)
+  :: asked_of_peer[me] = true
+  fi;
 
 decide:
   atomic {
@@ -158,7 +174,7 @@ decide:
     if
     :: completion[me] == done || gave_up ->
        if
-       :: driver == nobody -> call_next(i)
+       :: driver == nobody && FAULT != 1 && !(FAULT == 2 && gave_up) -> call_next(i)
        :: else
        fi;
        waits[me] = false;
@@ -180,7 +196,7 @@ decide:
   fi;
   if
   :: called[me]
-  :: gave_up = true
+  :: deadlines > 0 -> deadlines--; gave_up = true
   fi;
   atomic {
     follows[me] = false;
@@ -190,11 +206,12 @@ decide:
     fi;
     if
     :: completion[me] == enlisted -> completion[me] = pending
-    :: else
+    :: else -> owed = true                         /* complete() has found us: it will come to the mutex */
     fi
   };
   atomic {
-    completion[me] == pending || completed[me];
+    !owed || completed[me] || FAULT == 5;
+    owed = false;
     completed[me] = false;
     called[me] = false
   };
@@ -287,6 +304,32 @@ drive:
 
 stopped:
   skip
+}
+
+/* A socket becomes ready in one step, also for a thread that is asleep. */
+inline answer(i) {
+  atomic {
+    asked_of_peer[i] -> asked_of_peer[i] = false;
+    posted[i] = true;
+    posts++;
+    if
+    :: asleep -> bell = true
+    :: else
+    fi
+  }
+}
+
+active proctype Peer() {
+  do
+  :: answer(0)
+#if WAITERS > 1
+  :: answer(1)
+#endif
+#if WAITERS > 2
+  :: answer(2)
+#endif
+  :: at_work == 0 -> break
+  od
 }
 
 active proctype Stopping() {

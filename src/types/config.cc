@@ -48,6 +48,18 @@ Field token_field() {
   return token;
 }
 
+// No time at all needs no unit.
+Field spin_field() {
+  Field spin = field<&Config::spin>("spin", false);
+  spin.accepted = "0, or a duration such as 50us";
+  spin.parse = [](Config& config, std::string_view text) {
+    const std::optional<Config::Duration> value = text == "0" ? Config::Duration::zero() : Text<Config::Duration>::parse(text);
+    if (value) config.spin = *value;
+    return value.has_value();
+  };
+  return spin;
+}
+
 constexpr bool kAgreed = true;
 constexpr bool kLocal = false;
 
@@ -79,7 +91,7 @@ const auto& fields() {
       field<&Config::token_file>("token_file", kLocal),
       field<&Config::seed>("seed", kLocal),
       field<&Config::log>("log", kLocal),
-      field<&Config::spin>("spin", kLocal),
+      spin_field(),
   };
   return kFields;
 }
@@ -128,7 +140,7 @@ Result<void> check_durations(const Config& config) {
   }};
   for (const auto& [name, value] : durations)
     if (auto checked = check_positive(name, value); !checked) return checked;
-  if (config.spin < Config::Duration::zero()) return invalid("spin is negative; it is how long a waiting thread polls");
+  if (config.spin < Config::Duration::zero()) return invalid("spin is less than nothing; 0 means never to spin");
   if (config.heartbeat_timeout <= config.heartbeat_interval)
     return invalid(
         fmt::format("heartbeat_timeout is {} and heartbeat_interval {}; the timeout must be longer, or every peer would look lost",

@@ -58,7 +58,7 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
                                {"NEXAR_TOKEN_FILE", "/etc/nexar/token"},
                                {"NEXAR_SEED", "[::1]:4000"},
                                {"NEXAR_LOG", "debug"},
-                               {"NEXAR_SPIN", "0us"}};
+                               {"NEXAR_SPIN", "0"}};
   const Config config = read(variables).value();
   EXPECT_EQ(config.to_string(),
             "topology=k_regular:4\nentry_timeout=1h\nprogress_timeout=500ms\nrpc_timeout=2s\nrecovery_timeout=3s\np2p_timeout=4s\n"
@@ -99,6 +99,7 @@ TEST(Config, AValueThatDoesNotParseNamesVariableValueAndAcceptedForm) {
       {"NEXAR_TRANSPORT", "rdma", "auto, shm, net, quic or tcp"},
       {"NEXAR_LOG", "loud", "off, error, warning, info, debug or trace"},
       {"NEXAR_SEED", "", "text"},
+      {"NEXAR_SPIN", "50", "0, or a duration such as 50us"},
   };
   for (const Refusal& refusal : refusals) {
     const Result<Config> config = read({{refusal.variable, refusal.value}});
@@ -161,6 +162,11 @@ TEST(Config, AFieldSetInCodeIsValidatedToo) {
   config.heartbeat_timeout = 1ms;
   ASSERT_FALSE(config.validate());
   EXPECT_NE(config.validate().error().sentence().find("heartbeat_timeout is 1ms"), std::string::npos);
+
+  Config negative;
+  negative.spin = -1us;
+  ASSERT_FALSE(negative.validate());
+  EXPECT_NE(negative.validate().error().sentence().find("spin is less than nothing"), std::string::npos);
 }
 
 TEST(Config, TheTokenIsNeverPrinted) {
@@ -188,8 +194,7 @@ TEST(Config, TheDigestChangesWithWhatRanksMustAgreeOnAndWithNothingElse) {
                            {"NEXAR_P2P_TIMEOUT", "1s"},   {"NEXAR_MEMORY_BUDGET", "1GiB"},
                            {"NEXAR_SHM_BUDGET", "1GiB"},  {"NEXAR_RESIZE_TIMEOUT", "1s"},
                            {"NEXAR_TOKEN", "t"},          {"NEXAR_SEED", "a:1"},
-                           {"NEXAR_LOG", "info"},
-                           {"NEXAR_SPIN", "1ms"}};
+                           {"NEXAR_LOG", "info"},         {"NEXAR_SPIN", "1ms"}};
   for (const auto& [variable, value] : local) EXPECT_EQ(read({{variable, value}}).value().digest(), standard.digest()) << variable;
 }
 
