@@ -1,8 +1,8 @@
 // Ranks that exchange messages.
 //
-// Messages match by group, source and tag, in the order of sending. A small one (up to 64 KiB) goes at once, and its send returns when the buffer may be used
-// again; a larger one flows when its receive is posted. Messages that nobody reads slow their sender down, in their own group and tag; they grow no memory
-// and delay nothing else.
+// Messages match by group, source and tag, in the order of sending. A small one (up to 64 KiB) goes at once, and its send returns when the
+// buffer may be used again; a larger one flows when its receive is posted. Messages that nobody reads slow their sender down, in their own
+// group and tag; they grow no memory and delay nothing else.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class NodeCore;
 // The tag of a receive or probe: one, or any.
 class TagFilter {
  public:
-  TagFilter(Tag tag) : tag_(tag) {}   // NOLINT: a tag is a filter
-  TagFilter(AnyTag) {}                // NOLINT: so is any
+  TagFilter(Tag tag) : tag_(tag) {}  // NOLINT: a tag is a filter
+  TagFilter(AnyTag) {}               // NOLINT: so is any
   const std::optional<Tag>& tag() const { return tag_; }
 
  private:
@@ -46,7 +46,8 @@ class NEXAR_API Group {
   Rank rank() const;
   int size() const;
 
-  // Errors: kInvalidArgument for a rank out of range or a null buffer with bytes, before anything is sent; kPeerLost, kTimeout (p2p_timeout), kCancelled.
+  // Errors: kInvalidArgument for a rank out of range or a null buffer with bytes, before anything is sent; kPeerLost, kTimeout
+  // (p2p_timeout), kCancelled.
   Result<void> send(const void* data, std::size_t bytes, Rank to, Tag tag) const;
   Result<void> send(std::span<const ConstRegion> regions, Rank to, Tag tag) const;
 
@@ -56,8 +57,8 @@ class NEXAR_API Group {
   Result<OwnedMessage> recv_owned(Rank from, TagFilter tag) const;
 
   // Sends and receives at once, in either order.
-  Result<Status> exchange(const void* send_data, std::size_t send_bytes, Rank to, Tag send_tag, void* recv_data, std::size_t recv_bytes, Rank from,
-                          TagFilter recv_tag) const;
+  Result<Status> exchange(const void* send_data, std::size_t send_bytes, Rank to, Tag send_tag, void* recv_data, std::size_t recv_bytes,
+                          Rank from, TagFilter recv_tag) const;
 
   // The same without waiting. Buffers belong to the operation until it is done; an error in the arguments is what wait() returns.
   Operation start_send(const void* data, std::size_t bytes, Rank to, Tag tag) const;

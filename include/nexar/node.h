@@ -37,7 +37,8 @@ struct LocalOptions {
 // Move-only; owns its links and threads. Groups and operations keep what they need of it, but end when it is closed. The destructor closes.
 class NEXAR_API Node {
  public:
-  // A world of `n` nodes in this process, linked over real QUIC, with an authority in memory: for tests, and to try things out. Node i has rank i.
+  // A world of `n` nodes in this process, linked over real QUIC, with an authority in memory: for tests, and to try things out. Node i has
+  // rank i.
   static Result<std::vector<Node>> local(int n, const LocalOptions& options = {});
 
   Node(Node&&) noexcept;
@@ -54,7 +55,8 @@ class NEXAR_API Node {
 
   Result<LinkTraffic> traffic(Rank peer) const;
 
-  // Sends what is queued, says goodbye, and waits for acknowledgements, a few seconds at most. Operations that have not ended end with kCancelled. Idempotent.
+  // Sends what is queued, says goodbye, and waits for acknowledgements, a few seconds at most. Operations that have not ended end with
+  // kCancelled. Idempotent.
   Result<void> close();
 
   // For the runtime.

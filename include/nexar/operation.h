@@ -4,8 +4,8 @@
 //   compute();
 //   Result<Status> got = receive.wait();
 //
-// When wait() has returned, with success or error, nothing reads or writes the operation's buffers any more. Dropping an Operation cancels it and waits until
-// that is true.
+// When wait() has returned, with success or error, nothing reads or writes the operation's buffers any more. Dropping an Operation cancels
+// it and waits until that is true.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,8 @@ class NEXAR_API Operation {
   // Whether wait() would return at once.
   bool done() const;
 
-  // The result: of a receive what came, of a send what went. After `limit` the operation ends with kTimeout. May be called again, and says the same.
+  // The result: of a receive what came, of a send what went. After `limit` the operation ends with kTimeout. May be called again, and says
+  // the same.
   Result<Status> wait(std::optional<Duration> limit = std::nullopt);
 
   // Ends it now, with kCancelled if it has not ended. Returns when the buffers are the caller's again.

@@ -1,8 +1,8 @@
 // Pairs arriving messages with the receives that wait for them.
 //
-// A message may come before its receive is posted. Small ones are kept under the sender's credit; of large ones only the announcement is here: the
-// sender slows down, we do not allocate. Messages of equal (group, source, tag) match in the order of sending, whether they are here whole or only
-// announced; receives that fit the same message match in the order of posting.
+// A message may come before its receive is posted. Small ones are kept under the sender's credit; of large ones only the announcement is
+// here: the sender slows down, we do not allocate. Messages of equal (group, source, tag) match in the order of sending, whether they are
+// here whole or only announced; receives that fit the same message match in the order of posting.
 //
 // Thread: engine. Owned by Mesh; holds receives until they are matched or cancelled.
 #pragma once
@@ -74,8 +74,8 @@ class Matcher {
   // Takes out a message that this node sent itself.
   void withdraw_local(const Send& send);
 
-  // Takes out what can no longer come from a peer that is lost: receives that only it could have matched, announcements, half a message. Whole
-  // messages stay.
+  // Takes out what can no longer come from a peer that is lost: receives that only it could have matched, announcements, half a message.
+  // Whole messages stay.
   std::vector<Receive*> drop_source(Rank source);
 
   // Takes out every posted receive.

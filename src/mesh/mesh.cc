@@ -58,7 +58,8 @@ void Mesh::deliver_local(Receive& receive, Send& send) {
   if (receive.allocate)
     if (auto allocated = receive.allocate(receive, send.bytes); !allocated) result = std::move(allocated).error();
   if (result && receive.capacity < send.bytes)
-    result = Error(ErrorCode::kMismatch, fmt::format("rank {} sent itself {} bytes, and the receive has room for {}", self_, send.bytes, receive.capacity));
+    result = Error(ErrorCode::kMismatch,
+                   fmt::format("rank {} sent itself {} bytes, and the receive has room for {}", self_, send.bytes, receive.capacity));
   if (result) copy(send, receive);
   finish(send, {});
   finish(receive, std::move(result));
@@ -97,7 +98,8 @@ void Mesh::cancel(Receive& receive) {
 }
 
 std::optional<Status> Mesh::probe(GroupId group, Rank source, std::optional<Tag> tag) {
-  if (const Arrival* arrival = matcher_.find(group, source, tag); arrival != nullptr) return Status{arrival->bytes, arrival->source, arrival->tag};
+  if (const Arrival* arrival = matcher_.find(group, source, tag); arrival != nullptr)
+    return Status{arrival->bytes, arrival->source, arrival->tag};
   Receive wanted;
   wanted.group = group;
   wanted.source = source;

@@ -25,9 +25,9 @@ namespace nexar::mesh {
 class Mesh {
  public:
   struct Events {
-    std::function<void(Rank)> ready;                                // the link to a peer can be used
-    std::function<void(Rank, const transport::LinkEnd&)> lost;      // it cannot any more
-    std::function<void(Rank, const wire::Pong&)> pong;              // a ping was answered
+    std::function<void(Rank)> ready;                            // the link to a peer can be used
+    std::function<void(Rank, const transport::LinkEnd&)> lost;  // it cannot any more
+    std::function<void(Rank, const wire::Pong&)> pong;          // a ping was answered
   };
 
   Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits = {});

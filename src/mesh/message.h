@@ -1,7 +1,7 @@
 // A send and a receive, from when they are posted until they are done.
 //
-// Whoever posts one owns it and keeps it until `done` has been called; the mesh holds pointers. User memory is touched only between posting and
-// `done`, and never after cancel() has returned.
+// Whoever posts one owns it and keeps it until `done` has been called; the mesh holds pointers. User memory is touched only between posting
+// and `done`, and never after cancel() has returned.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What may be sent to one peer in one group, and what must wait.
 //
-// A small message goes at once while the peer has credit for it. Otherwise it is announced, and its bytes follow when a receive asks for them. When
-// there are as many announcements as the peer keeps, messages wait here, in order; the peer is told that some do, and a receive of its that finds no match asks for
-// them by name (a want).
+// A small message goes at once while the peer has credit for it. Otherwise it is announced, and its bytes follow when a receive asks for
+// them. When there are as many announcements as the peer keeps, messages wait here, in order; the peer is told that some do, and a receive
+// of its that finds no match asks for them by name (a want).
 //
 // Thread: engine. Owned by a Peer.
 #pragma once
@@ -20,9 +20,9 @@ namespace nexar::mesh {
 
 // What a node keeps of early messages, for each (group, peer). Told to peers when a link begins.
 struct EagerLimits {
-  std::uint64_t bytes = 256u << 10;     // four of the largest eager messages
-  std::uint32_t messages = 1024;        // so that empty messages are bounded as well
-  std::uint32_t announcements = 256;    // about 100 bytes each
+  std::uint64_t bytes = 256u << 10;   // four of the largest eager messages
+  std::uint32_t messages = 1024;      // so that empty messages are bounded as well
+  std::uint32_t announcements = 256;  // about 100 bytes each
 };
 
 // Wants that may be open at once: as many as a peer has receives in flight, and a bound on one that lies.

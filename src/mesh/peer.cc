@@ -25,7 +25,8 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     default: break;
   }
   if (header.lane() != wire::Lane::kControl)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
+    return Error(ErrorCode::kRefused,
+                 fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
   control_.clear();
   return &control_sink_;
 }
@@ -54,7 +55,8 @@ Result<void> Peer::on_control(const wire::Header& header) {
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
     case wire::FrameType::kWatermark: return decoded.template operator()<wire::Watermark>([&](const auto& m) { return on_watermark(m); });
     case wire::FrameType::kWant: return decoded.template operator()<wire::Want>([&](const auto& m) { return on_want(header.group, m); });
-    case wire::FrameType::kQueued: return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
+    case wire::FrameType::kQueued:
+      return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
     case wire::FrameType::kWithdraw:
       return decoded.template operator()<wire::Withdraw>([&](const auto& m) {
         on_withdraw(header.group, m);
@@ -77,7 +79,9 @@ Result<void> Peer::on_control(const wire::Header& header) {
         if (around_.pong) around_.pong(rank_, m);
         return Result<void>();
       });
-    default: return Error(ErrorCode::kRefused, fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
+    default:
+      return Error(ErrorCode::kRefused,
+                   fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
   }
 }
 
@@ -102,7 +106,8 @@ bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
 void Peer::on_end(const transport::LinkEnd& end) {
   link_ = nullptr;
   ready_ = false;
-  const Error lost = Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
+  const Error lost =
+      Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
   loss_ = lost;
 
   std::vector<Send*> sends;

@@ -155,19 +155,19 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   std::map<GroupId, Outbox> outboxes_;
   std::map<GroupId, Inbox> inboxes_;
   std::unordered_map<std::uint64_t, Send*> announced_;
-  std::list<Outgoing> active_;                         // granted, with bytes left to copy; the front has the next frame
-  std::unordered_map<std::uint64_t, Send*> sent_;      // all bytes copied, waiting for the last watermark
+  std::list<Outgoing> active_;                     // granted, with bytes left to copy; the front has the next frame
+  std::unordered_map<std::uint64_t, Send*> sent_;  // all bytes copied, waiting for the last watermark
   std::unordered_map<std::uint64_t, Incoming> incoming_;
   std::uint64_t next_transfer_ = 1;
-  std::uint64_t last_announced_ = 0;              // by the peer
-  std::set<std::uint64_t> withdrawn_early_;       // at most as many as announcements fit the peer's data lane
+  std::uint64_t last_announced_ = 0;         // by the peer
+  std::set<std::uint64_t> withdrawn_early_;  // at most as many as announcements fit the peer's data lane
 
   // The data frame that is arriving.
-  Receive* arriving_ = nullptr;           // straight into the user's memory
+  Receive* arriving_ = nullptr;  // straight into the user's memory
   RegionCursor<Region> arriving_to_;
-  Arrival* keeping_ = nullptr;            // or into memory of ours
-  std::unique_ptr<Arrival> taken_over_;   // which a receive has matched meanwhile
-  std::optional<Error> arriving_error_;   // or nowhere, and the receive ends with this
+  Arrival* keeping_ = nullptr;           // or into memory of ours
+  std::unique_ptr<Arrival> taken_over_;  // which a receive has matched meanwhile
+  std::optional<Error> arriving_error_;  // or nowhere, and the receive ends with this
 
   std::vector<std::byte> control_;  // payload of the control or announce frame that is arriving
   std::vector<std::byte> announce_;

@@ -15,13 +15,15 @@ Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
   if (receive.allocate)
     if (auto allocated = receive.allocate(receive, bytes); !allocated) return allocated;
   if (receive.capacity >= bytes) return {};
-  return Error(ErrorCode::kMismatch, fmt::format("rank {} sent {} bytes, and the receive has room for {}", rank_, bytes, receive.capacity)).with_rank(rank_);
+  return Error(ErrorCode::kMismatch, fmt::format("rank {} sent {} bytes, and the receive has room for {}", rank_, bytes, receive.capacity))
+      .with_rank(rank_);
 }
 
 Result<transport::Sink*> Peer::begin_message(const wire::Header& header) {
   const Result<wire::EagerMessage> message = wire::read_header<wire::EagerMessage>(header);
   if (!message) return message.error();
-  if (message->kind != wire::Kind::kPointToPoint) return Error(ErrorCode::kRefused, fmt::format("rank {} sent a collective's message; none runs", rank_));
+  if (message->kind != wire::Kind::kPointToPoint)
+    return Error(ErrorCode::kRefused, fmt::format("rank {} sent a collective's message; none runs", rank_));
   Inbox& inbox = inboxes_[header.group];
   inbox.outstanding_bytes += header.length;
   ++inbox.outstanding_messages;
@@ -96,7 +98,8 @@ void Peer::deliver(Receive& receive, std::unique_ptr<Arrival> arrival) {
 }
 
 Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce& announce) {
-  if (announce.kind != wire::Kind::kPointToPoint) return Error(ErrorCode::kRefused, fmt::format("rank {} announced a collective's message; none runs", rank_));
+  if (announce.kind != wire::Kind::kPointToPoint)
+    return Error(ErrorCode::kRefused, fmt::format("rank {} announced a collective's message; none runs", rank_));
   last_announced_ = announce.transfer;
   if (withdrawn_early_.erase(announce.transfer) > 0) return {};
   Inbox& inbox = inboxes_[header.group];
@@ -106,17 +109,20 @@ Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce&
     return {};
   }
   if (inbox.announcements >= around_.limits.announcements + inbox.wants)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} announced more than {} messages in a group", rank_, around_.limits.announcements));
+    return Error(ErrorCode::kRefused,
+                 fmt::format("rank {} announced more than {} messages in a group", rank_, around_.limits.announcements));
   ++inbox.announcements;
-  around_.matcher.keep(header.group, {.source = rank_, .tag = announce.key, .bytes = announce.bytes, .form = Arrival::Form::kAnnounced,
-                                      .transfer = announce.transfer});
+  around_.matcher.keep(
+      header.group,
+      {.source = rank_, .tag = announce.key, .bytes = announce.bytes, .form = Arrival::Form::kAnnounced, .transfer = announce.transfer});
   return {};
 }
 
 void Peer::start_transfer(Receive& receive, GroupId group, Tag tag, std::uint64_t transfer, std::uint64_t bytes) {
   if (auto prepared = prepare(receive, bytes); !prepared) {
     const bool truncated = prepared.error().code() == ErrorCode::kMismatch;
-    send_control(wire::Refuse{.transfer = transfer, .reason = truncated ? wire::RefuseReason::kTruncated : wire::RefuseReason::kCancelled}, group);
+    send_control(wire::Refuse{.transfer = transfer, .reason = truncated ? wire::RefuseReason::kTruncated : wire::RefuseReason::kCancelled},
+                 group);
     return finish(receive, std::move(prepared).error());
   }
   send_control(wire::Grant{.transfer = transfer, .bytes = bytes}, group);
@@ -168,8 +174,7 @@ void Peer::give_back(GroupId group, std::uint64_t bytes) {
 Result<void> Peer::on_queued(GroupId group, const wire::Queued& queued) {
   Inbox& inbox = inboxes_[group];
   inbox.sender_queues = queued.messages > 0;
-  if (inbox.sender_queues)
-    around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
+  if (inbox.sender_queues) around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
   return {};
 }
 

@@ -44,8 +44,8 @@ Peer::Attempt Peer::try_send(Outbox& box, Send& send) {
 }
 
 bool Peer::send_eagerly(Send& send) {
-  const wire::Header header =
-      wire::header_of(wire::EagerMessage{.key = send.tag}, {.group = send.group, .epoch = around_.epoch}, static_cast<std::uint32_t>(send.bytes));
+  const wire::Header header = wire::header_of(wire::EagerMessage{.key = send.tag}, {.group = send.group, .epoch = around_.epoch},
+                                              static_cast<std::uint32_t>(send.bytes));
   RegionCursor<ConstRegion> from{std::span<const ConstRegion>(send.regions)};
   return link_->send(header, gather(from, static_cast<std::size_t>(send.bytes)));
 }
@@ -95,7 +95,8 @@ void Peer::tell_queued(GroupId group, Outbox& box) {
 
 // A receive of the peer waits for just this message: it is announced past those before it, which that receive does not want.
 bool Peer::satisfy_want(Outbox& box, Send& send) {
-  const auto want = std::find_if(box.wants.begin(), box.wants.end(), [&](const Outbox::Want& one) { return !one.tag || *one.tag == send.tag; });
+  const auto want =
+      std::find_if(box.wants.begin(), box.wants.end(), [&](const Outbox::Want& one) { return !one.tag || *one.tag == send.tag; });
   if (want == box.wants.end() || !announce(send)) return false;
   box.announced();
   box.wants.erase(want);
@@ -109,7 +110,8 @@ Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
   const auto waiting = std::find_if(box.waiting.begin(), box.waiting.end(), [&](const Send* send) { return !tag || send->tag == *tag; });
   if (waiting == box.waiting.end()) {
     if (!box.told) return {};  // nothing waits any more: what the receive wants is on its way
-    if (box.wants.size() >= kWantsMax) return Error(ErrorCode::kRefused, fmt::format("rank {} asks for more than {} messages at once", rank_, kWantsMax));
+    if (box.wants.size() >= kWantsMax)
+      return Error(ErrorCode::kRefused, fmt::format("rank {} asks for more than {} messages at once", rank_, kWantsMax));
     box.wants.push_back({tag});
     return {};
   }
@@ -180,7 +182,8 @@ Result<void> Peer::on_refuse(const wire::Refuse& refuse) {
   if (refuse.reason == wire::RefuseReason::kTruncated)
     finish(*send, {});  // the receive was too short: that is the receiver's error
   else
-    finish(*send, Error(ErrorCode::kCancelled, fmt::format("rank {} no longer wants the message with tag {}", rank_, send->tag)).with_rank(rank_));
+    finish(*send,
+           Error(ErrorCode::kCancelled, fmt::format("rank {} no longer wants the message with tag {}", rank_, send->tag)).with_rank(rank_));
   return {};
 }
 
@@ -194,7 +197,8 @@ Send* Peer::release(std::uint64_t transfer) {
   } else if (const auto done = sent_.find(transfer); done != sent_.end()) {
     send = done->second;
     sent_.erase(done);
-  } else if (const auto active = std::find_if(active_.begin(), active_.end(), [&](const Outgoing& one) { return one.send->transfer == transfer; });
+  } else if (const auto active =
+                 std::find_if(active_.begin(), active_.end(), [&](const Outgoing& one) { return one.send->transfer == transfer; });
              active != active_.end()) {
     send = active->send;
     active_.erase(active);
@@ -203,7 +207,8 @@ Send* Peer::release(std::uint64_t transfer) {
 }
 
 void Peer::cancel(Send& send) {
-  const Error cancelled = Error(ErrorCode::kCancelled, fmt::format("the send of tag {} to rank {} was cancelled", send.tag, rank_)).with_rank(rank_);
+  const Error cancelled =
+      Error(ErrorCode::kCancelled, fmt::format("the send of tag {} to rank {} was cancelled", send.tag, rank_)).with_rank(rank_);
   if (send.state == Send::State::kQueued) {
     std::erase(outbox(send.group).waiting, &send);
   } else {

@@ -24,14 +24,17 @@ template <typename R>
 Result<void> check_regions(std::string_view call, std::span<const R> regions) {
   std::uint64_t total = 0;
   for (const R& region : regions) {
-    if (region.data == nullptr && region.bytes > 0) return invalid(fmt::format("{}: the buffer is null and {} bytes long", call, region.bytes));
-    if (__builtin_add_overflow(total, region.bytes, &total)) return invalid(fmt::format("{}: the regions are together longer than 2^64 bytes", call));
+    if (region.data == nullptr && region.bytes > 0)
+      return invalid(fmt::format("{}: the buffer is null and {} bytes long", call, region.bytes));
+    if (__builtin_add_overflow(total, region.bytes, &total))
+      return invalid(fmt::format("{}: the regions are together longer than 2^64 bytes", call));
   }
   return {};
 }
 
 // Fills in a send or a receive; an error in the arguments leaves it as it was.
-Result<void> prepare_send(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const ConstRegion> regions, Rank to, Tag tag) {
+Result<void> prepare_send(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const ConstRegion> regions,
+                          Rank to, Tag tag) {
   if (auto checked = core.check_call("send"); !checked) return checked;
   if (auto checked = check_rank(core, "send", to, false); !checked) return checked;
   if (auto checked = check_regions("send", regions); !checked) return checked;
@@ -44,8 +47,8 @@ Result<void> prepare_send(const NodeCore& core, mesh::GroupId group, OperationSt
   return {};
 }
 
-Result<void> prepare_receive(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const Region> regions, Rank from,
-                             const TagFilter& tag) {
+Result<void> prepare_receive(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const Region> regions,
+                             Rank from, const TagFilter& tag) {
   if (auto checked = core.check_call("recv"); !checked) return checked;
   if (auto checked = check_rank(core, "recv", from, true); !checked) return checked;
   if (auto checked = check_regions("recv", regions); !checked) return checked;
@@ -60,9 +63,12 @@ Result<void> prepare_receive(const NodeCore& core, mesh::GroupId group, Operatio
 
 // Memory of the message's size, when that is known. A peer's number decides it only up to what the node may hold.
 void make_owned(const NodeCore& core, OperationState& operation) {
-  operation.receive.allocate = [&operation, budget = core.config().memory_budget](mesh::Receive& receive, std::uint64_t bytes) -> Result<void> {
+  operation.receive.allocate = [&operation, budget = core.config().memory_budget](mesh::Receive& receive,
+                                                                                  std::uint64_t bytes) -> Result<void> {
     if (bytes > budget)
-      return Error(ErrorCode::kOverloaded, fmt::format("an owned receive of {} bytes is over the node's memory_budget of {}; receive it into a buffer", bytes, budget));
+      return Error(
+          ErrorCode::kOverloaded,
+          fmt::format("an owned receive of {} bytes is over the node's memory_budget of {}; receive it into a buffer", bytes, budget));
     operation.owned.resize(static_cast<std::size_t>(bytes));
     receive.regions = {{operation.owned.data(), operation.owned.size()}};
     receive.capacity = bytes;
@@ -124,13 +130,14 @@ Result<OwnedMessage> Group::recv_owned(Rank from, TagFilter tag) const {
   return OwnedMessage{std::move(operation.owned), *result};
 }
 
-Result<Status> Group::exchange(const void* send_data, std::size_t send_bytes, Rank to, Tag send_tag, void* recv_data, std::size_t recv_bytes,
-                               Rank from, TagFilter recv_tag) const {
+Result<Status> Group::exchange(const void* send_data, std::size_t send_bytes, Rank to, Tag send_tag, void* recv_data,
+                               std::size_t recv_bytes, Rank from, TagFilter recv_tag) const {
   const ConstRegion outgoing{send_data, send_bytes};
   const Region incoming{recv_data, recv_bytes};
   OperationState send_operation;
   OperationState receive_operation;
-  if (auto prepared = prepare_send(*core_, id_, send_operation, std::span(&outgoing, 1), to, send_tag); !prepared) return std::move(prepared).error();
+  if (auto prepared = prepare_send(*core_, id_, send_operation, std::span(&outgoing, 1), to, send_tag); !prepared)
+    return std::move(prepared).error();
   if (auto prepared = prepare_receive(*core_, id_, receive_operation, std::span(&incoming, 1), from, recv_tag); !prepared)
     return std::move(prepared).error();
   core_->start(receive_operation);

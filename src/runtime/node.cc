@@ -96,7 +96,8 @@ Result<std::chrono::nanoseconds> Node::ping(Rank peer) const {
 
 Result<LinkTraffic> Node::traffic(Rank peer) const {
   if (auto checked = core_->check_call("traffic"); !checked) return std::move(checked).error();
-  if (peer < 0 || peer >= size()) return Error(ErrorCode::kInvalidArgument, fmt::format("traffic: there is no rank {} in a world of {}", peer, size()));
+  if (peer < 0 || peer >= size())
+    return Error(ErrorCode::kInvalidArgument, fmt::format("traffic: there is no rank {} in a world of {}", peer, size()));
   return core_->traffic(peer);
 }
 

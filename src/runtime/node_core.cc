@@ -13,7 +13,8 @@
 namespace nexar::runtime {
 namespace {
 
-// How long close() waits for peers to acknowledge what was sent: long enough for a few retransmissions, short enough that a dead peer does not hold an exit up.
+// How long close() waits for peers to acknowledge what was sent: long enough for a few retransmissions, short enough that a dead peer does
+// not hold an exit up.
 constexpr std::chrono::seconds kCloseLimit(5);
 
 }  // namespace
@@ -83,7 +84,8 @@ Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
     for (Rank peer = 0; peer < size(); ++peer)
       if (!ready_[static_cast<std::size_t>(peer)]) missing.push_back(peer);
   });
-  return Error(ErrorCode::kTimeout, fmt::format("rank {} has no link to ranks {} after {}", rank_, fmt::join(missing, ", "), base::format_duration(limit)))
+  return Error(ErrorCode::kTimeout,
+               fmt::format("rank {} has no link to ranks {} after {}", rank_, fmt::join(missing, ", "), base::format_duration(limit)))
       .with_ranks(missing);
 }
 
@@ -94,7 +96,8 @@ std::optional<base::Time> NodeCore::deadline(std::optional<std::chrono::nanoseco
 
 Result<void> NodeCore::check_call(std::string_view call) const {
   if (auto outside = engine_->check_outside(call); !outside) return outside;
-  if (closed_.load(std::memory_order_acquire)) return Error(ErrorCode::kCancelled, fmt::format("{} was called on a node that is closed", call));
+  if (closed_.load(std::memory_order_acquire))
+    return Error(ErrorCode::kCancelled, fmt::format("{} was called on a node that is closed", call));
   return {};
 }
 
@@ -170,8 +173,7 @@ Result<std::chrono::nanoseconds> NodeCore::ping(Rank peer) {
       ping.completion.complete();
     }
   });
-  if (!engine_->wait(ping.completion, deadline(config_.rpc_timeout)))
-    engine_->run([&] { pings_.erase(nonce); });
+  if (!engine_->wait(ping.completion, deadline(config_.rpc_timeout))) engine_->run([&] { pings_.erase(nonce); });
   if (ping.answered) return *ping.answered - ping.sent;
   return Error(ErrorCode::kPeerLost, fmt::format("rank {} did not answer a ping", peer)).with_rank(peer);
 }

@@ -1,7 +1,7 @@
 // Everything that a node is made of, and the calls that its handles share.
 //
-// Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched only by the thread
-// that drives.
+// Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
+// only by the thread that drives.
 #pragma once
 
 #include <atomic>

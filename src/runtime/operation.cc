@@ -49,7 +49,9 @@ Result<int> Operation::descriptor() {
   return state_->core->descriptor(*state_);
 }
 
-std::vector<std::byte> Operation::take_bytes() { return state_ != nullptr && done() ? std::exchange(state_->owned, {}) : std::vector<std::byte>(); }
+std::vector<std::byte> Operation::take_bytes() {
+  return state_ != nullptr && done() ? std::exchange(state_->owned, {}) : std::vector<std::byte>();
+}
 
 void OperationGroup::add(Operation operation) {
   operations_.push_back(std::move(operation));

@@ -1,7 +1,8 @@
 // A link to one peer: frames on independent lanes.
 //
-// Frames of one lane arrive in order, exactly once, until the link ends; lanes do not wait for each other, and of frames that wait to be sent those of
-// the more urgent lane go first. The receiver takes payload as it arrives, into a sink that the owner names when it sees the header.
+// Frames of one lane arrive in order, exactly once, until the link ends; lanes do not wait for each other, and of frames that wait to be
+// sent those of the more urgent lane go first. The receiver takes payload as it arrives, into a sink that the owner names when it sees the
+// header.
 //
 // Thread: engine, for every class here.
 #pragma once
@@ -83,7 +84,8 @@ struct LaneCounters {
 // Belongs to what made it, and lives until its handler's on_end has returned.
 class Link {
  public:
-  // Copies a frame into its lane. False when the lane holds as much as it may: on_room() comes when it does not any more. Not for bulk frames.
+  // Copies a frame into its lane. False when the lane holds as much as it may: on_room() comes when it does not any more. Not for bulk
+  // frames.
   [[nodiscard]] virtual bool send(const wire::Header& header, base::ByteView payload) = 0;
 
   // Names where bulk frames come from, and says that there are some again. The source outlives the link or is replaced by null.

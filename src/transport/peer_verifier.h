@@ -6,8 +6,8 @@
 
 namespace nexar::transport {
 
-// Called during the handshake with the certificate whose key the peer has proved to hold. An error refuses the peer, and its sentence is what both
-// sides log. Thread: engine. Outlives every endpoint that uses it.
+// Called during the handshake with the certificate whose key the peer has proved to hold. An error refuses the peer, and its sentence is
+// what both sides log. Thread: engine. Outlives every endpoint that uses it.
 class PeerVerifier {
  public:
   virtual ~PeerVerifier() = default;

@@ -127,7 +127,8 @@ TEST_F(NodeNetworkTest, FivePercentLost) {
 // A page that is given back to the kernel the moment wait() has returned: a late read or write of it would fault.
 class Pages {
  public:
-  explicit Pages(std::size_t bytes) : bytes_(bytes), data_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  explicit Pages(std::size_t bytes)
+      : bytes_(bytes), data_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
   ~Pages() { ::munmap(data_, bytes_); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
@@ -154,10 +155,22 @@ TEST_F(NodeNetworkTest, BuffersAreTheUsersAgainWhenWaitReturnsWhateverIsBeingSen
       Operation send = nodes[0].world().start_send(out.data(), size, 1, static_cast<Tag>(i));
       receive = nodes[1].world().start_recv(in.data(), size, 0, static_cast<Tag>(i));
       switch (i % 4) {
-        case 0: ASSERT_TRUE(receive.wait()); ASSERT_TRUE(send.wait()); break;
-        case 1: (void)receive.wait(limit); (void)send.wait(limit); break;
-        case 2: receive.cancel(); send.cancel(); break;
-        default: (void)send.wait(limit); receive.cancel(); break;
+        case 0:
+          ASSERT_TRUE(receive.wait());
+          ASSERT_TRUE(send.wait());
+          break;
+        case 1:
+          (void)receive.wait(limit);
+          (void)send.wait(limit);
+          break;
+        case 2:
+          receive.cancel();
+          send.cancel();
+          break;
+        default:
+          (void)send.wait(limit);
+          receive.cancel();
+          break;
       }
       ASSERT_TRUE(send.done() && receive.done());
     }  // unmapped here, with retransmissions under way

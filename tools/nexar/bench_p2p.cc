@@ -1,7 +1,7 @@
 // `nexar bench p2p`: two nodes, latency by size and bandwidth one way and both ways.
 //
-// The two nodes are threads of this process, each on a core of its own, linked over real QUIC on loopback or between two network namespaces. Shapes and
-// columns are those of bench/peers/tcp_exchange, so that the two can be set beside each other.
+// The two nodes are threads of this process, each on a core of its own, linked over real QUIC on loopback or between two network
+// namespaces. Shapes and columns are those of bench/peers/tcp_exchange, so that the two can be set beside each other.
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -65,7 +65,9 @@ std::uint64_t count_wrong(const std::vector<std::byte>& buffer, Rank rank, std::
 // One end of a measurement: buffers, and one iteration of each shape.
 class End {
  public:
-  End(const Node& node, std::size_t bytes) : group_(node.world()), peer_(1 - node.rank()), out_(bytes), in_(bytes) { fill(out_, group_.rank(), 0); }
+  End(const Node& node, std::size_t bytes) : group_(node.world()), peer_(1 - node.rank()), out_(bytes), in_(bytes) {
+    fill(out_, group_.rank(), 0);
+  }
 
   void once(const std::string& mode) {
     if (mode == "exchange") {
@@ -161,8 +163,14 @@ void print_table(const std::vector<Row>& rows) {
 void write_json(const std::vector<Row>& rows, const std::string& file) {
   nlohmann::ordered_json array = nlohmann::ordered_json::array();
   for (const Row& row : rows)
-    array.push_back({{"op", row.op}, {"ranks", 2}, {"bytes", row.bytes}, {"transport", "quic"}, {"time_us", row.time_us}, {"p99_us", row.p99_us},
-                     {"algbw_GBps", row.bandwidth}, {"wrong", row.wrong}});
+    array.push_back({{"op", row.op},
+                     {"ranks", 2},
+                     {"bytes", row.bytes},
+                     {"transport", "quic"},
+                     {"time_us", row.time_us},
+                     {"p99_us", row.p99_us},
+                     {"algbw_GBps", row.bandwidth},
+                     {"wrong", row.wrong}});
   if (file == "-") {
     fmt::print("{}\n", array.dump(1));
     return;
@@ -203,7 +211,9 @@ void add_bench(CLI::App& app, Action& action) {
   bench->require_subcommand(1);
   auto* p2p = bench->add_subcommand("p2p", "Messages between two nodes: latency by size, bandwidth one way and both ways");
   auto options = std::make_shared<Options>();
-  p2p->add_option("--mode", options->modes, "pingpong, oneway, exchange")->delimiter(',')->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
+  p2p->add_option("--mode", options->modes, "pingpong, oneway, exchange")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
   p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',');
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
   p2p->add_option("--wait", options->wait, "How threads wait")->check(CLI::IsMember({"spin", "block"}));

@@ -11,7 +11,8 @@
 namespace nexar::transport::quic {
 namespace {
 
-// The receiver always drains: windows only bound what a peer may have in flight. Less than 2 MiB costs speed, more than the socket's buffer brings none.
+// The receiver always drains: windows only bound what a peer may have in flight. Less than 2 MiB costs speed, more than the socket's buffer
+// brings none.
 constexpr std::uint64_t kWindowBytes = 8u << 20;
 
 // A lost last packet is noticed after the peer's acknowledgement delay and a round trip: on a local network that delay would be most of it.
@@ -30,8 +31,8 @@ struct Callbacks {
 
   static int handshake_completed(ngtcp2_conn*, void* user) { return self(user).open_streams(); }
 
-  static int recv_stream_data(ngtcp2_conn* conn, std::uint32_t, std::int64_t stream, std::uint64_t, const std::uint8_t* data, std::size_t size,
-                              void* user, void*) {
+  static int recv_stream_data(ngtcp2_conn* conn, std::uint32_t, std::int64_t stream, std::uint64_t, const std::uint8_t* data,
+                              std::size_t size, void* user, void*) {
     Connection& connection = self(user);
     if (auto taken = connection.receive_stream(stream, {reinterpret_cast<const std::byte*>(data), size}); !taken) {
       connection.handler_error_ = std::move(taken).error();

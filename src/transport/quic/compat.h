@@ -1,4 +1,5 @@
-// The two generations of ngtcp2 under one set of names: 0.12 of Debian 12 and Ubuntu 24.04, 1.x of Debian 13. Nothing else in the tree asks for the version.
+// The two generations of ngtcp2 under one set of names: 0.12 of Debian 12 and Ubuntu 24.04, 1.x of Debian 13. Nothing else in the tree asks
+// for the version.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 namespace nexar::transport::quic {
 namespace {
 
-constexpr std::size_t kHandshakePacketBytes = 1200;  // what every path carries; a larger buffer would only be padded
+constexpr std::size_t kHandshakePacketBytes = 1200;   // what every path carries; a larger buffer would only be padded
 constexpr std::size_t kProbesBeforeSmallPackets = 3;  // unanswered in a row: the path does not carry the size that its interfaces promise
 constexpr ngtcp2_duration kKeepAlive = 10 * NGTCP2_SECONDS;
 
@@ -60,7 +60,8 @@ Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier& verif
   if (const int code = ngtcp2_conn_client_new(&conn_, &destination, &source, &path, NGTCP2_PROTO_VER_V1, &callbacks, &settings, &parameters,
                                               nullptr, this);
       code != 0)
-    return Error(ErrorCode::kInternal, fmt::format("QUIC: a connection to {} could not be made: {}", peer_.to_string(), ngtcp2_strerror(code)));
+    return Error(ErrorCode::kInternal,
+                 fmt::format("QUIC: a connection to {} could not be made: {}", peer_.to_string(), ngtcp2_strerror(code)));
   endpoint_.add_id(source, *this);
   return finish_start(tls, TlsSession::Side::kClient, verifier);
 }
@@ -80,10 +81,11 @@ Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier& verif
   }
   const ngtcp2_cid source = random_id(endpoint_.random());
   const ngtcp2_path path = endpoint_.path_to(peer_);
-  if (const int code = ngtcp2_conn_server_new(&conn_, &first.header.scid, &source, &path, first.header.version, &callbacks, &settings, &parameters,
-                                              nullptr, this);
+  if (const int code = ngtcp2_conn_server_new(&conn_, &first.header.scid, &source, &path, first.header.version, &callbacks, &settings,
+                                              &parameters, nullptr, this);
       code != 0)
-    return Error(ErrorCode::kInternal, fmt::format("QUIC: a connection from {} could not be made: {}", peer_.to_string(), ngtcp2_strerror(code)));
+    return Error(ErrorCode::kInternal,
+                 fmt::format("QUIC: a connection from {} could not be made: {}", peer_.to_string(), ngtcp2_strerror(code)));
   endpoint_.add_id(source, *this);
   endpoint_.add_id(first.header.dcid, *this);
   return finish_start(tls, TlsSession::Side::kServer, verifier);
@@ -103,7 +105,8 @@ void Connection::read(base::ByteView packet, base::Time now) {
   const ngtcp2_path path = endpoint_.path_to(peer_);
   const ngtcp2_pkt_info info{};
   ++unanswered_packets_;
-  const int code = ngtcp2_conn_read_pkt(conn_, &path, &info, reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size(), stamp(now));
+  const int code =
+      ngtcp2_conn_read_pkt(conn_, &path, &info, reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size(), stamp(now));
   if (code != 0) fail(code, now);
 }
 
@@ -125,9 +128,7 @@ bool Connection::is_urgent() const {
   return std::any_of(outgoing_.begin(), outgoing_.end(), [](const OutgoingLane& lane) { return lane.queue.has_unsent(); });
 }
 
-std::size_t Connection::packet_bytes() const {
-  return state_ == State::kHandshake || small_packets_ ? kHandshakePacketBytes : path_bytes_;
-}
+std::size_t Connection::packet_bytes() const { return state_ == State::kHandshake || small_packets_ ? kHandshakePacketBytes : path_bytes_; }
 
 void Connection::close(std::string_view reason) {
   if (state_ == State::kDraining || state_ == State::kEnded) return;
@@ -167,19 +168,23 @@ bool Connection::everything_acknowledged() const {
 // An error of ngtcp2: the connection is over. Some are the peer's doing and need no answer, others are told to it.
 void Connection::fail(int code, base::Time now) {
   const std::string who = peer_.to_string();
-  const auto broken = [&](ErrorCode kind, std::string sentence) { return LinkEnd{LinkEnd::Kind::kBroken, Error(kind, std::move(sentence))}; };
+  const auto broken = [&](ErrorCode kind, std::string sentence) {
+    return LinkEnd{LinkEnd::Kind::kBroken, Error(kind, std::move(sentence))};
+  };
   switch (code) {
     case NGTCP2_ERR_DRAINING: return end(end_told_by_peer(), nullptr, now);
     case NGTCP2_ERR_IDLE_CLOSE: return end(broken(ErrorCode::kTimeout, fmt::format("{} has been silent for 30 s", who)), nullptr, now);
     case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
       return end(broken(ErrorCode::kTimeout, fmt::format("{} did not complete the handshake within 3 s", who)), nullptr, now);
     case NGTCP2_ERR_DROP_CONN:
-    case NGTCP2_ERR_RETRY: return end(broken(ErrorCode::kIo, fmt::format("{} sent a first packet that opens no connection", who)), nullptr, now);
+    case NGTCP2_ERR_RETRY:
+      return end(broken(ErrorCode::kIo, fmt::format("{} sent a first packet that opens no connection", who)), nullptr, now);
     case NGTCP2_ERR_CRYPTO: {
       const std::uint8_t alert = ngtcp2_conn_get_tls_alert(conn_);
       const CloseReason reason = CloseReason::from_alert(alert);
       const std::string why = tls_->refusal() ? tls_->refusal()->sentence() : fmt::format("TLS alert {}", alert);
-      return end({LinkEnd::Kind::kRefused, Error(ErrorCode::kRefused, fmt::format("the handshake with {} failed: {}", who, why))}, &reason, now);
+      return end({LinkEnd::Kind::kRefused, Error(ErrorCode::kRefused, fmt::format("the handshake with {} failed: {}", who, why))}, &reason,
+                 now);
     }
     case NGTCP2_ERR_CALLBACK_FAILURE:
       if (handler_error_) return;  // settle() tells it
@@ -201,8 +206,10 @@ LinkEnd Connection::end_told_by_peer() const {
     return {LinkEnd::Kind::kBroken, Error(ErrorCode::kPeerLost, fmt::format("{} ended the link: {}", who, text))};
   constexpr std::uint64_t kTlsAlerts = 0x100;  // RFC 9000 section 20.1: 0x100 and the alert
   if (told.error_code >= kTlsAlerts && told.error_code < 2 * kTlsAlerts)
-    return {LinkEnd::Kind::kRefused, Error(ErrorCode::kRefused, fmt::format("{} refused our identity (TLS alert {})", who, told.error_code - kTlsAlerts))};
-  return {LinkEnd::Kind::kBroken, Error(ErrorCode::kPeerLost, fmt::format("{} ended the QUIC connection with error {:#x}", who, told.error_code))};
+    return {LinkEnd::Kind::kRefused,
+            Error(ErrorCode::kRefused, fmt::format("{} refused our identity (TLS alert {})", who, told.error_code - kTlsAlerts))};
+  return {LinkEnd::Kind::kBroken,
+          Error(ErrorCode::kPeerLost, fmt::format("{} ended the QUIC connection with error {:#x}", who, told.error_code))};
 }
 
 void Connection::end(LinkEnd end, const CloseReason* reason, base::Time now) {

@@ -1,8 +1,8 @@
 // One QUIC connection: a link.
 //
-// A protocol machine without I/O: packets come in by read(), go out by write_packet(), time is an argument. The endpoint owns the socket and the
-// timers and calls it; ngtcp2 does the protocol. Each lane is one unidirectional stream in each direction, opened in the order of the lanes when the
-// handshake is done, so that a stream's number tells its lane.
+// A protocol machine without I/O: packets come in by read(), go out by write_packet(), time is an argument. The endpoint owns the socket
+// and the timers and calls it; ngtcp2 does the protocol. Each lane is one unidirectional stream in each direction, opened in the order of
+// the lanes when the handshake is done, so that a stream's number tells its lane.
 //
 // Thread: engine. Owned by its endpoint, which destroys it after it has ended.
 #pragma once
@@ -32,8 +32,8 @@ std::uint64_t key_of(const std::uint8_t* id, std::size_t size);
 
 inline constexpr std::size_t kLanes = 4;
 
-// Bytes that a lane may hold until the peer acknowledges them. Control, rpc and data hold several of the largest frames. Bulk is bounded by what
-// may stand in the network in front of an urgent frame: a megabyte is less than a millisecond at the speed of one core.
+// Bytes that a lane may hold until the peer acknowledges them. Control, rpc and data hold several of the largest frames. Bulk is bounded by
+// what may stand in the network in front of an urgent frame: a megabyte is less than a millisecond at the speed of one core.
 inline constexpr std::array<std::size_t, kLanes> kLaneBytesMax = {256u << 10, 512u << 10, 1u << 20, 1u << 20};
 
 class Connection final : public Link {
@@ -83,8 +83,8 @@ class Connection final : public Link {
   // The path carries packets of this size at most.
   void set_path_bytes(std::size_t bytes) { path_bytes_ = bytes; }
 
-  // Carries out what was asked for meanwhile (close, abort, a handler's error) and tells the handler of room and of the end. The endpoint calls it outside
-  // of ngtcp2.
+  // Carries out what was asked for meanwhile (close, abort, a handler's error) and tells the handler of room and of the end. The endpoint
+  // calls it outside of ngtcp2.
   void settle(base::Time now);
 
   // Link
@@ -141,8 +141,8 @@ class Connection final : public Link {
   void end(LinkEnd end, const CloseReason* reason, base::Time now);
 
   Endpoint& endpoint_;
-  bool dirty_ = false;               // in the endpoint's list
-  std::vector<std::uint64_t> ids_;   // under which the endpoint finds it
+  bool dirty_ = false;              // in the endpoint's list
+  std::vector<std::uint64_t> ids_;  // under which the endpoint finds it
   std::vector<std::byte> closing_packet_;
   io::Address peer_;
   bool server_ = false;

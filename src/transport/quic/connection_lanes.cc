@@ -146,8 +146,7 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
     std::size_t count = 0;
     if (lane != nullptr)
       for (const base::ByteView piece : lane->queue.unsent())
-        if (!piece.empty())
-          pieces[count++] = {reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(piece.data())), piece.size()};
+        if (!piece.empty()) pieces[count++] = {reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(piece.data())), piece.size()};
     ngtcp2_ssize taken = -1;
     const ngtcp2_ssize written =
         ngtcp2_conn_writev_stream(conn_, nullptr, nullptr, packet, out.size(), &taken, lane != nullptr ? NGTCP2_WRITE_STREAM_FLAG_MORE : 0,

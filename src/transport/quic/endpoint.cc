@@ -42,8 +42,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(Environment environment, const 
   return endpoint;
 }
 
-Endpoint::Endpoint(Environment environment, io::UdpSocket socket, const io::Address& local, std::unique_ptr<TlsContext> tls, PeerVerifier& verifier,
-                   LinkAcceptor& acceptor)
+Endpoint::Endpoint(Environment environment, io::UdpSocket socket, const io::Address& local, std::unique_ptr<TlsContext> tls,
+                   PeerVerifier& verifier, LinkAcceptor& acceptor)
     : environment_(environment),
       socket_(std::move(socket)),
       local_(local),
@@ -89,11 +89,11 @@ ngtcp2_path Endpoint::path_to(const io::Address& peer) const {
   return path;
 }
 
-// What waits is sent before anything is read. An acknowledgement alone waits until the next turn, because the answer to what was read is often there by
-// then and takes it along; frames that reading made, and acknowledgements that a sender of bulk needs, go at once.
+// What waits is sent before anything is read. An acknowledgement alone waits until the next turn, because the answer to what was read is
+// often there by then and takes it along; frames that reading made, and acknowledgements that a sender of bulk needs, go at once.
 //
-// Looking at an empty socket costs as much as a short message takes to cross the machine. So a turn that has sent something does not look, unless the one
-// before did not either.
+// Looking at an empty socket costs as much as a short message takes to cross the machine. So a turn that has sent something does not look,
+// unless the one before did not either.
 bool Endpoint::poll() {
   const bool sent = serve_dirty();
   if (sent && !std::exchange(skipped_reading_, true)) return true;
@@ -158,8 +158,8 @@ void Endpoint::send_closing_packet(Connection& connection, base::ByteView packet
 // The connection has ended and its handler knows. Its ids answer for it a little longer.
 void Endpoint::bury(Connection& connection) {
   if (connection.is_server() && !connection.authenticated()) --pending_;
-  const auto tombstone = std::make_shared<Tombstone>(Tombstone{std::move(connection.closing_packet_), connection.peer_address(),
-                                                               environment_.loop.now() + kTombstoneLifetime, 0});
+  const auto tombstone = std::make_shared<Tombstone>(
+      Tombstone{std::move(connection.closing_packet_), connection.peer_address(), environment_.loop.now() + kTombstoneLifetime, 0});
   for (const std::uint64_t id : connection.ids_) {
     by_id_.erase(id);
     if (tombstones_.size() < kTombstonesMax) tombstones_[id] = tombstone;

@@ -1,7 +1,7 @@
 // One UDP port with all its QUIC connections.
 //
-// Reads datagrams, finds the connection of each packet by its id, lets strangers in within bounds (admission.h), writes packets in batches, and keeps one
-// timer for the connection that expires first.
+// Reads datagrams, finds the connection of each packet by its id, lets strangers in within bounds (admission.h), writes packets in batches,
+// and keeps one timer for the connection that expires first.
 //
 // Thread: engine. Owned by the node; outlives its links.
 #pragma once
@@ -48,7 +48,7 @@ struct EndpointCounters {
   std::uint64_t handshakes_dropped = 0;  // pending ones that made way
   std::uint64_t packets_ignored = 0;     // that belong to no connection and open none
   std::uint64_t receive_errors = 0;
-  std::uint64_t send_errors = 0;         // packets that the kernel did not take, sent again like lost ones
+  std::uint64_t send_errors = 0;  // packets that the kernel did not take, sent again like lost ones
 };
 
 class Endpoint final : private io::Poller, private io::Watcher {
@@ -146,8 +146,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   std::vector<std::unique_ptr<Connection>> connections_;  // oldest first
   std::unordered_map<std::uint64_t, Connection*> by_id_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Tombstone>> tombstones_;
-  std::vector<Connection*> dirty_;  // with something to send, to settle or to bury
-  std::size_t pending_ = 0;         // of connections_, those of strangers that have not proved who they are
+  std::vector<Connection*> dirty_;   // with something to send, to settle or to bury
+  std::size_t pending_ = 0;          // of connections_, those of strangers that have not proved who they are
   std::vector<Connection*> served_;  // dirty_ while it is worked on
   bool skipped_reading_ = false;
   bool registered_ = false;

@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "transport/quic/admission.h"
-#include "transport/quic/endpoint.h"
 #include "transport/quic/callbacks.h"
+#include "transport/quic/endpoint.h"
 
 namespace nexar::transport::quic {
 namespace {
@@ -86,14 +86,15 @@ Connection* Endpoint::accept(base::ByteView packet, const io::Address& from) {
   return &accepted;
 }
 
-// From the token of a Retry, what the client first called us; nothing when there is no token, or it is not ours, too old or for another address.
+// From the token of a Retry, what the client first called us; nothing when there is no token, or it is not ours, too old or for another
+// address.
 std::optional<ngtcp2_cid> Endpoint::original_dcid(const ngtcp2_pkt_hd& header, const io::Address& from) const {
   const auto token = token_of(header);
   if (token.empty() || token[0] != NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) return std::nullopt;
   ngtcp2_cid original;
   const auto now = static_cast<ngtcp2_tstamp>(environment_.loop.now().time_since_epoch().count());
-  const int code = ngtcp2_crypto_verify_retry_token(&original, token.data(), token.size(), data_of(retry_secret_), retry_secret_.size(), header.version,
-                                                    from.data(), from.size(), &header.dcid,
+  const int code = ngtcp2_crypto_verify_retry_token(&original, token.data(), token.size(), data_of(retry_secret_), retry_secret_.size(),
+                                                    header.version, from.data(), from.size(), &header.dcid,
                                                     static_cast<ngtcp2_duration>(kRetryTokenLifetime.count()), now);
   if (code != 0) return std::nullopt;
   return original;
@@ -104,16 +105,16 @@ void Endpoint::send_retry(const ngtcp2_pkt_hd& header, const io::Address& to) {
   const ngtcp2_cid id = random_id(random());
   std::array<std::uint8_t, NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN> token;
   const auto now = static_cast<ngtcp2_tstamp>(environment_.loop.now().time_since_epoch().count());
-  const ngtcp2_ssize token_size = ngtcp2_crypto_generate_retry_token(token.data(), data_of(retry_secret_), retry_secret_.size(), header.version,
-                                                                     to.data(), to.size(), &id, &header.dcid, now);
+  const ngtcp2_ssize token_size = ngtcp2_crypto_generate_retry_token(token.data(), data_of(retry_secret_), retry_secret_.size(),
+                                                                     header.version, to.data(), to.size(), &id, &header.dcid, now);
   if (token_size < 0) return;
   std::array<std::byte, 512> packet;
-  const ngtcp2_ssize size =
-      ngtcp2_crypto_write_retry(reinterpret_cast<std::uint8_t*>(packet.data()), packet.size(), header.version, &header.scid, &id, &header.dcid,
-                                token.data(), static_cast<std::size_t>(token_size));
+  const ngtcp2_ssize size = ngtcp2_crypto_write_retry(reinterpret_cast<std::uint8_t*>(packet.data()), packet.size(), header.version,
+                                                      &header.scid, &id, &header.dcid, token.data(), static_cast<std::size_t>(token_size));
   if (size < 0) return;
   ++counters_.retries_sent;
-  if (!socket_.send(base::ByteView(packet).first(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), to)) ++counters_.send_errors;
+  if (!socket_.send(base::ByteView(packet).first(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), to))
+    ++counters_.send_errors;
 }
 
 void Endpoint::drop_oldest_pending() {

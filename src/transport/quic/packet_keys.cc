@@ -35,8 +35,9 @@ T* untagged(void* handle) {
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(handle) & ~std::uintptr_t{1});
 }
 
-int encrypt(std::uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* plain, std::size_t size,
-            const std::uint8_t* nonce, std::size_t nonce_size, const std::uint8_t* associated, std::size_t associated_size) {
+int encrypt(std::uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* plain,
+            std::size_t size, const std::uint8_t* nonce, std::size_t nonce_size, const std::uint8_t* associated,
+            std::size_t associated_size) {
   if (!is_ours(context->native_handle))
     return ngtcp2_crypto_encrypt_cb(out, aead, context, plain, size, nonce, nonce_size, associated, associated_size);
   untagged<crypto::AeadKey>(context->native_handle)
@@ -44,17 +45,20 @@ int encrypt(std::uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_cryp
   return 0;
 }
 
-int decrypt(std::uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* sealed, std::size_t size,
-            const std::uint8_t* nonce, std::size_t nonce_size, const std::uint8_t* associated, std::size_t associated_size) {
+int decrypt(std::uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* sealed,
+            std::size_t size, const std::uint8_t* nonce, std::size_t nonce_size, const std::uint8_t* associated,
+            std::size_t associated_size) {
   if (!is_ours(context->native_handle))
     return ngtcp2_crypto_decrypt_cb(out, aead, context, sealed, size, nonce, nonce_size, associated, associated_size);
   if (size < crypto::kAeadTagBytes) return NGTCP2_ERR_DECRYPT;
-  const bool genuine = untagged<crypto::AeadKey>(context->native_handle)
-                           ->open(span(out, size - crypto::kAeadTagBytes), view(sealed, size), nonce_of(nonce), view(associated, associated_size));
+  const bool genuine =
+      untagged<crypto::AeadKey>(context->native_handle)
+          ->open(span(out, size - crypto::kAeadTagBytes), view(sealed, size), nonce_of(nonce), view(associated, associated_size));
   return genuine ? 0 : NGTCP2_ERR_DECRYPT;
 }
 
-int mask_header(std::uint8_t* out, const ngtcp2_crypto_cipher* cipher, const ngtcp2_crypto_cipher_ctx* context, const std::uint8_t* sample) {
+int mask_header(std::uint8_t* out, const ngtcp2_crypto_cipher* cipher, const ngtcp2_crypto_cipher_ctx* context,
+                const std::uint8_t* sample) {
   if (!is_ours(context->native_handle)) return ngtcp2_crypto_hp_mask_cb(out, cipher, context, sample);
   untagged<crypto::HeaderMask>(context->native_handle)
       ->mask(std::span<std::byte, 5>(reinterpret_cast<std::byte*>(out), 5),
@@ -81,13 +85,13 @@ void* own_aead(const std::uint8_t* key) { return tagged(std::make_unique<crypto:
 bool own_keys_are_faster() { return crypto::aead_backend() != crypto::Backend::kGnuTls; }
 
 // ngtcp2 derives the next generation of keys and makes contexts of GnuTLS's for them; ours replace those.
-int update_keys(ngtcp2_conn* conn, std::uint8_t* rx_secret, std::uint8_t* tx_secret, ngtcp2_crypto_aead_ctx* rx_context, std::uint8_t* rx_iv,
-                ngtcp2_crypto_aead_ctx* tx_context, std::uint8_t* tx_iv, const std::uint8_t* current_rx_secret,
+int update_keys(ngtcp2_conn* conn, std::uint8_t* rx_secret, std::uint8_t* tx_secret, ngtcp2_crypto_aead_ctx* rx_context,
+                std::uint8_t* rx_iv, ngtcp2_crypto_aead_ctx* tx_context, std::uint8_t* tx_iv, const std::uint8_t* current_rx_secret,
                 const std::uint8_t* current_tx_secret, std::size_t secret_size, void*) {
   std::array<std::uint8_t, 64> rx_key;
   std::array<std::uint8_t, 64> tx_key;
-  if (ngtcp2_crypto_update_key(conn, rx_secret, tx_secret, rx_context, rx_key.data(), rx_iv, tx_context, tx_key.data(), tx_iv, current_rx_secret,
-                               current_tx_secret, secret_size) != 0)
+  if (ngtcp2_crypto_update_key(conn, rx_secret, tx_secret, rx_context, rx_key.data(), rx_iv, tx_context, tx_key.data(), tx_iv,
+                               current_rx_secret, current_tx_secret, secret_size) != 0)
     return NGTCP2_ERR_CALLBACK_FAILURE;
   if (own_keys_are_faster()) {
     ngtcp2_crypto_aead_ctx_free(rx_context);
@@ -129,8 +133,10 @@ int install_secrets(gnutls_session_t session, gnutls_record_encryption_level_t l
     return 0;
   }
   const auto quic_level = ngtcp2_crypto_gnutls_from_gnutls_record_encryption_level(level);
-  if (rx != nullptr && ngtcp2_crypto_derive_and_install_rx_key(conn, nullptr, nullptr, nullptr, quic_level, rx_secret, size) != 0) return -1;
-  if (tx != nullptr && ngtcp2_crypto_derive_and_install_tx_key(conn, nullptr, nullptr, nullptr, quic_level, tx_secret, size) != 0) return -1;
+  if (rx != nullptr && ngtcp2_crypto_derive_and_install_rx_key(conn, nullptr, nullptr, nullptr, quic_level, rx_secret, size) != 0)
+    return -1;
+  if (tx != nullptr && ngtcp2_crypto_derive_and_install_tx_key(conn, nullptr, nullptr, nullptr, quic_level, tx_secret, size) != 0)
+    return -1;
   return 0;
 }
 

@@ -13,8 +13,8 @@ namespace nexar::transport::quic {
 // Puts our functions where ngtcp2 looks for packet protection. They pass handles that are not ours on to ngtcp2's own.
 void set_packet_protection(ngtcp2_callbacks& callbacks);
 
-// Makes the session install our keys for application data. Does nothing where GnuTLS's are as fast. Call after the session was configured for ngtcp2 and its
-// user pointer is an ngtcp2_crypto_conn_ref.
+// Makes the session install our keys for application data. Does nothing where GnuTLS's are as fast. Call after the session was configured
+// for ngtcp2 and its user pointer is an ngtcp2_crypto_conn_ref.
 void install_own_keys(gnutls_session_t session);
 
 }  // namespace nexar::transport::quic

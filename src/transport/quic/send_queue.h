@@ -1,8 +1,8 @@
 // The bytes of one stream, from when they are queued until the peer has them.
 //
 // ngtcp2 keeps pointers to what it may have to send again, long after the operation that it belongs to is over. So it is given bytes in
-// blocks of the link's own, which neither move nor change until they are acknowledged. Blocks come from a pool shared by all connections of an
-// endpoint: a connection with nothing in flight holds none.
+// blocks of the link's own, which neither move nor change until they are acknowledged. Blocks come from a pool shared by all connections of
+// an endpoint: a connection with nothing in flight holds none.
 //
 //     acknowledged         sent            queued         (offsets in the stream)
 //          |---- in flight ----|---- to send ----|

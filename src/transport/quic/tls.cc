@@ -59,7 +59,8 @@ Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, 
   if (const int code = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, context.credentials_); code < 0)
     return tls_error("credentials", code);
   const gnutls_datum_t protocol = datum(std::as_bytes(std::span(kProtocol)));
-  if (const int code = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY); code < 0) return tls_error("protocol name", code);
+  if (const int code = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY); code < 0)
+    return tls_error("protocol name", code);
   if (server) gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
   gnutls_session_set_verify_function(session, &TlsSession::verify_peer);
   return made;

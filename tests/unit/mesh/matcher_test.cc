@@ -124,9 +124,11 @@ TEST(Matcher, BehavesLikeTwoListsSearchedInOrder) {
         ASSERT_TRUE(matcher.cancel(*posted[which]));
         posted.erase(posted.begin() + static_cast<std::ptrdiff_t>(which));
       } else {  // a receive
-        receives.push_back(receive_of(static_cast<Rank>(random() % 4) - 1, random() % 4 == 3 ? std::nullopt : std::optional<Tag>(random() % 3)));
+        receives.push_back(
+            receive_of(static_cast<Rank>(random() % 4) - 1, random() % 4 == 3 ? std::nullopt : std::optional<Tag>(random() % 3)));
         Receive& receive = receives.back();
-        const auto expected = std::find_if(early.begin(), early.end(), [&](const Early& one) { return fits(receive, one.source, one.tag); });
+        const auto expected =
+            std::find_if(early.begin(), early.end(), [&](const Early& one) { return fits(receive, one.source, one.tag); });
         const std::unique_ptr<Arrival> got = matcher.post(receive);
         ASSERT_EQ(got != nullptr, expected != early.end()) << "seed " << seed << " step " << step;
         if (got != nullptr) {

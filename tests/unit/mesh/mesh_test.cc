@@ -23,7 +23,8 @@ std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
 struct TestNode : transport::quic::LinkAcceptor {
   TestNode(io::Loop& loop, const crypto::LocalAuthority& authority, Rank rank, int size, const EagerLimits& limits)
       : verifier(authority),
-        mesh(rank, size, 1, {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); }, {}}, limits) {
+        mesh(rank, size, 1,
+             {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); }, {}}, limits) {
     crypto::NodeId id;
     id.bytes[0] = static_cast<std::byte>(rank);
     const crypto::Identity identity = authority.make_node(id, io::real_clock().wall()).value();

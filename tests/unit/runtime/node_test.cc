@@ -70,7 +70,8 @@ TEST(Node, RegionsAreGatheredAndScattered) {
   const std::vector<Node> nodes = world(2);
   for (const std::size_t scale : {1u, 40000u}) {
     const std::vector<std::byte> bytes = pattern(10 * scale, 5);
-    const ConstRegion from[] = {{bytes.data(), scale}, {nullptr, 0}, {bytes.data() + scale, 7 * scale}, {bytes.data() + 8 * scale, 2 * scale}};
+    const ConstRegion from[] = {
+        {bytes.data(), scale}, {nullptr, 0}, {bytes.data() + scale, 7 * scale}, {bytes.data() + 8 * scale, 2 * scale}};
     std::vector<std::byte> got(10 * scale);
     const Region to[] = {{got.data(), 3 * scale}, {got.data() + 3 * scale, 6 * scale}, {got.data() + 9 * scale, scale}};
     Operation receive = nodes[1].world().start_recv(to, 0, 1);

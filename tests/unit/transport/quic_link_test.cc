@@ -96,7 +96,8 @@ class Source : public BulkSource {
     if (at_ == bytes_.size()) return std::nullopt;
     const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, bytes_.size() - at_);
     const wire::Bulk bulk{.transfer = 1, .offset = at_};
-    Frame frame{wire::header_of(bulk, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)), base::ByteView(bytes_).subspan(at_, size)};
+    Frame frame{wire::header_of(bulk, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)),
+                base::ByteView(bytes_).subspan(at_, size)};
     at_ += size;
     return frame;
   }
@@ -122,7 +123,9 @@ TEST_F(QuicTest, BulkFlowsAsTheLinkAsksForIt) {
   Source source(bytes);
   handler.link->set_bulk_source(&source);
   Recorder& receiver = *server.accepted[0];
-  run_until([&] { return receiver.link->counters(wire::Lane::kBulk).bytes_received >= bytes.size() + receiver.frames.size() * wire::kHeaderBytes; });
+  run_until([&] {
+    return receiver.link->counters(wire::Lane::kBulk).bytes_received >= bytes.size() + receiver.frames.size() * wire::kHeaderBytes;
+  });
   handler.link->set_bulk_source(nullptr);
   EXPECT_TRUE(bulk_of(receiver) == bytes);
 }
@@ -241,7 +244,8 @@ TEST_F(QuicTest, AStormOfPeersIsAskedToComeBackAndAllGetIn) {
   constexpr std::size_t kPeers = 48;
   std::vector<Recorder> handlers(kPeers);
   for (Recorder& handler : handlers) handler.link = client.endpoint->connect(server.endpoint->local_address(), handler).value();
-  run_until([&] { return std::all_of(handlers.begin(), handlers.end(), [](const Recorder& handler) { return handler.ready || handler.end; }); });
+  run_until(
+      [&] { return std::all_of(handlers.begin(), handlers.end(), [](const Recorder& handler) { return handler.ready || handler.end; }); });
   for (const Recorder& handler : handlers) EXPECT_TRUE(handler.ready) << (handler.end ? handler.end->error.to_string() : "still pending");
   EXPECT_GT(server.endpoint->counters().retries_sent, 0u);
 }

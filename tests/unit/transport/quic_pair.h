@@ -58,7 +58,8 @@ class Verifier : public PeerVerifier {
   explicit Verifier(const crypto::LocalAuthority& authority) : authority_(authority) {}
   Result<void> verify(const crypto::Certificate& certificate) override {
     if (refusal) return *refusal;
-    return crypto::verify(certificate, authority_.authority().certificate(), authority_.authority().certificate().cluster(), io::real_clock().wall());
+    return crypto::verify(certificate, authority_.authority().certificate(), authority_.authority().certificate().cluster(),
+                          io::real_clock().wall());
   }
   std::optional<Error> refusal;
 
