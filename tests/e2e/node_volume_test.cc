@@ -1,0 +1,112 @@
+// A lot of traffic through one link: memory stays flat and every byte is right.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "nexar/node.h"
+
+namespace nexar::test {
+namespace {
+
+// A tenth of everything under sanitizers, which are that much slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kShare = 10;
+#else
+constexpr std::size_t kShare = 1;
+#endif
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void stream(const std::vector<Node>& nodes, std::uint64_t count) {
+  std::thread sender([&] {
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(nodes[0].world().send(&i, sizeof i, 1, 1));
+  });
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t got = 0;
+    ASSERT_TRUE(nodes[1].world().recv(&got, sizeof got, 0, 1));
+    ASSERT_EQ(got, i);
+  }
+  sender.join();
+}
+
+void expect_flat_memory(std::uint64_t messages) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  stream(nodes, messages / 2);
+  const std::size_t before = resident_bytes();
+  stream(nodes, messages / 2);
+  const std::size_t after = resident_bytes();
+  EXPECT_LE(after, before + (8u << 20)) << "resident memory grew over the second half";
+}
+
+TEST(Volume, SmallMessagesKeepMemoryFlat) { expect_flat_memory(100'000 / kShare); }
+TEST(VolumeLong, AMillionSmallMessagesKeepMemoryFlat) { expect_flat_memory(1'000'000 / kShare); }
+
+// Whole buffers back and forth, each different from the last, compared by value.
+void move(std::uint64_t total) {
+  constexpr std::size_t kBytes = 64u << 20;
+  const std::vector<Node> nodes = Node::local(2).value();
+  std::vector<std::uint64_t> out(kBytes / 8);
+  std::vector<std::uint64_t> in(kBytes / 8);
+  for (std::uint64_t round = 0; round * kBytes < total; ++round) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = round * 0x9E3779B97F4A7C15u + i;
+    Operation receive = nodes[1].world().start_recv(in.data(), kBytes, 0, round);
+    std::thread reader([&] { ASSERT_TRUE(receive.wait()); });
+    const Result<void> sent = nodes[0].world().send(out.data(), kBytes, 1, round);
+    reader.join();
+    ASSERT_TRUE(sent) << sent.error().to_string();
+    ASSERT_TRUE(in == out) << "round " << round;
+  }
+}
+
+TEST(Volume, AGigabyteArrivesWhole) { move((1ull << 30) / kShare); }
+TEST(VolumeLong, SixteenGigabytesArriveWhole) { move((16ull << 30) / kShare); }
+
+// What a connection costs that does nothing: links are cheap enough for a mesh of hundreds.
+TEST(Volume, AnIdleConnectionIsSmall) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep memory of their own";
+#endif
+  constexpr int kNodes = 24;
+  const std::vector<Node> small = Node::local(2).value();  // what is allocated once
+  const std::size_t before = resident_bytes();
+  const std::vector<Node> nodes = Node::local(kNodes).value();
+  const std::size_t ends = static_cast<std::size_t>(kNodes) * (kNodes - 1);  // both ends of every link are here
+  const std::size_t each = (resident_bytes() - before) / ends;
+  RecordProperty("bytes_per_connection", static_cast<int>(each));
+  EXPECT_LE(each, 200u << 10) << "threads, loops and sockets of the nodes included";
+}
+
+TEST(Volume, AThousandMessagesOfEveryTagInRandomOrder) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  std::vector<std::uint64_t> tags(1000);
+  for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = i;
+  std::shuffle(tags.begin(), tags.end(), std::mt19937(1));
+  std::thread sender([&] {
+    for (std::uint64_t tag = 0; tag < tags.size(); ++tag) {
+      OperationGroup sends;
+      sends.add(nodes[0].world().start_send(&tag, sizeof tag, 1, tag));
+      ASSERT_TRUE(sends.wait_all());
+    }
+  });
+  std::vector<std::uint64_t> got(tags.size());
+  OperationGroup receives;
+  for (const std::uint64_t tag : tags) receives.add(nodes[1].world().start_recv(&got[tag], sizeof got[tag], 0, tag));
+  ASSERT_TRUE(receives.wait_all());
+  sender.join();
+  for (std::uint64_t tag = 0; tag < tags.size(); ++tag) EXPECT_EQ(got[tag], tag);
+}
+
+}  // namespace
+}  // namespace nexar::test
