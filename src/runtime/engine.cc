@@ -20,6 +20,10 @@ using base::Time;
 // What ends a wait is always an event; this only keeps sums of times small.
 constexpr Duration kLongestWait = std::chrono::hours(1);
 
+// While it spins a thread offers its core to others every so many turns: whoever it waits for may be queued on the same one, and would
+// otherwise get it only when the spinning ends. Seldom enough not to be seen where there are cores for all.
+constexpr std::uint64_t kTurnsPerYield = 16;
+
 // Set while this thread turns a loop. One mark for all engines: a callback of one node that waits for another would hold up the first.
 thread_local bool inside = false;
 
@@ -107,9 +111,17 @@ std::optional<std::size_t> Engine::wait_any(std::span<Completion* const> complet
   return me.first_done();
 }
 
+void Engine::post_and_stay(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (driver_ == Driver::kBackground) leave_.store(true);
+  }
+  loop_.post(std::move(work));
+}
+
 void Engine::run(const std::function<void()>& work) {
   Completion done;
-  post([&] {
+  post_and_stay([&] {
     work();
     done.complete();
   });
@@ -129,6 +141,7 @@ void Engine::lead(const Waiter& me, std::unique_lock<std::mutex>& lock) {
 // Spins as long as something happens, and for a while after; then blocks. Returns how often it blocked.
 std::uint64_t Engine::drive_for(const Waiter& me) {
   std::uint64_t blocked_turns = 0;
+  std::uint64_t idle_turns = 0;
   Time now = loop_.refresh();
   Time spin_until = now + options_.spin;
   do {
@@ -138,6 +151,7 @@ std::uint64_t Engine::drive_for(const Waiter& me) {
     now = loop_.now();
     if (busy || !spins) spin_until = now + options_.spin;
     if (!spins) ++blocked_turns;
+    if (spins && !busy && ++idle_turns % kTurnsPerYield == 0) std::this_thread::yield();
   } while (!me.is_over(now));
   return blocked_turns;
 }

@@ -38,8 +38,8 @@ struct EngineOptions {
   // How often the background thread looks whether that is so while threads wait again and again: seldom enough to cost them nothing.
   base::Duration doze = std::chrono::milliseconds(4);
 
-  // How long the background thread is left alone after it was summoned and somebody drove already: a thread that waits in a tight loop
-  // does not pay for a wake-up each time. Zero: it is summoned every time.
+  // How long the background thread keeps away when another thread wanted to drive: after it was asked to leave, and after it was summoned
+  // and somebody drove already. A thread that waits in a tight loop does not pay for a wake-up each time. Zero: it never keeps away.
   base::Duration quiet = std::chrono::milliseconds(1);
 };
 
@@ -74,6 +74,10 @@ class Engine {
   // and `work` runs when the next thread waits or, if none does, when the background thread takes over. The queue has no limit of its own:
   // what is posted belongs to operations, and their owners bound those.
   void post(std::function<void()> work) { loop_.post(std::move(work)); }
+
+  // The same for a thread that waits next: if the background thread drives, it is told to make room, so that only the first of many such
+  // operations pays for its wake-up.
+  void post_and_stay(std::function<void()> work);
 
   // Waits, driving if nobody does, until `completion` is done, or until `deadline`: then it returns false. A deadline that has passed still
   // gives the engine one turn. Not from inside.
@@ -113,7 +117,8 @@ class Engine {
     std::condition_variable word;
     Sleep sleep = Sleep::kAwake;
     bool summoned = false;
-    bool quiet = false;              // not to be summoned until its doze is over
+    bool asked_to_leave = false;
+    bool quiet = false;              // keeps away: not to be summoned until its doze is over
     std::uint64_t seen_changes = 0;  // changes_ when it last looked
   };
 
@@ -138,10 +143,10 @@ class Engine {
   bool is_driven() const { return driver_ != Driver::kNobody || candidate_ != nullptr; }
   void summon();
   void run_background();
-  bool should_take_over();
+  bool should_take_over() const;
   void drive_in_background(std::unique_lock<std::mutex>& lock);
   void sleep_in_background(std::unique_lock<std::mutex>& lock);
-  base::Duration time_to_doze(bool calm, bool in_vain) const;
+  base::Duration time_to_doze(bool calm) const;
 
   // Touched by whoever has the baton.
   io::Loop& loop_;

@@ -165,6 +165,7 @@ begin:
   completion[me] = pending;
   if
   :: post(me)
+  :: leave = leave || driver == background; post(me)  /* post_and_stay() */
   :: asked_of_peer[me] = true
   fi;
 
@@ -299,7 +300,16 @@ drive:
   :: leave -> break
   :: else -> turn(i)
   od;
-  atomic { drivers--; driver = nobody; call_next(i) };
+  atomic {
+    drivers--;
+    driver = nobody;
+    call_next(i);
+    if
+    :: bg_sleep = doze; quiet = true               /* keeps away for a while */
+    :: goto look
+    fi
+  };
+  atomic { bg_sleep = awake; quiet = false };
   goto look;
 
 stopped:

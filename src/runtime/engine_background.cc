@@ -55,7 +55,10 @@ void Engine::run_background() {
   }
 }
 
-bool Engine::should_take_over() { return !is_driven() && (needed_ > 0 || clock_.now() - idle_since_ >= options_.idle); }
+bool Engine::should_take_over() const {
+  if (background_->asked_to_leave && options_.quiet > Duration::zero()) return false;
+  return !is_driven() && (needed_ > 0 || clock_.now() - idle_since_ >= options_.idle);
+}
 
 // It never spins: what nobody waits for may take a wake-up longer, and the cores belong to the application.
 void Engine::drive_in_background(std::unique_lock<std::mutex>& lock) {
@@ -68,6 +71,7 @@ void Engine::drive_in_background(std::unique_lock<std::mutex>& lock) {
   while (!leave_.load()) turn(kLongestTurn);
   lock.lock();
   drop_baton();
+  background_->asked_to_leave = true;
   call_next();
 }
 
@@ -75,24 +79,25 @@ void Engine::sleep_in_background(std::unique_lock<std::mutex>& lock) {
   Background& background = *background_;
   const bool in_vain = std::exchange(background.summoned, false) && needed_ > 0;
   if (in_vain) ++counters_.vain_summons;
+  const bool asked_to_leave = std::exchange(background.asked_to_leave, false);
+  const bool keeps_away = (in_vain || asked_to_leave) && options_.quiet > Duration::zero();
   const bool calm = std::exchange(background.seen_changes, changes_) == changes_;
   const auto roused = [&] { return background.summoned || stopping_; };
 
-  if (calm && is_driven()) {
+  if (calm && is_driven() && !keeps_away) {
     background.sleep = Sleep::kDeep;
     background.word.wait(lock, roused);
     if (!is_driven()) background.seen_changes = changes_;  // it only dozed off now: look again after `idle`, not after `doze`
   } else {
     background.sleep = Sleep::kDoze;
-    background.quiet = in_vain && options_.quiet > Duration::zero();
-    background.word.wait_for(lock, time_to_doze(calm, in_vain), roused);
+    background.quiet = keeps_away;
+    background.word.wait_for(lock, keeps_away ? options_.quiet : time_to_doze(calm), roused);
     background.quiet = false;
   }
   background.sleep = Sleep::kAwake;
 }
 
-Duration Engine::time_to_doze(bool calm, bool in_vain) const {
-  if (in_vain && options_.quiet > Duration::zero()) return options_.quiet;
+Duration Engine::time_to_doze(bool calm) const {
   if (calm && !is_driven()) return std::max(idle_since_ + options_.idle - clock_.now(), Duration::zero());
   return options_.doze;
 }

@@ -101,7 +101,13 @@ Result<void> NodeCore::check_call(std::string_view call) const {
   return {};
 }
 
+void NodeCore::start_and_stay(OperationState& operation) {
+  engine_->post_and_stay([this, &operation] { begin(operation); });
+}
+
 void NodeCore::start(OperationState& operation) {
+  operation.unattended = true;
+  engine_->need_background(true);
   engine_->post([this, &operation] { begin(operation); });
 }
 
@@ -127,10 +133,7 @@ void NodeCore::cancel(OperationState& operation, const Error& verdict) {
 void NodeCore::set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback) {
   engine_->run([&] {
     operation.callback = std::move(callback);
-    if (operation.active)
-      engine_->need_background(true);
-    else
-      std::exchange(operation.callback, nullptr)(*operation.result);
+    if (!operation.active) std::exchange(operation.callback, nullptr)(*operation.result);
   });
 }
 
@@ -140,10 +143,7 @@ Result<int> NodeCore::descriptor(OperationState& operation) {
   engine_->run([&] {
     if (operation.event) return;
     operation.event = *std::move(made);
-    if (operation.active)
-      engine_->need_background(true);
-    else
-      operation.event->signal();
+    if (!operation.active) operation.event->signal();
   });
   return operation.event->fd();
 }
@@ -283,11 +283,8 @@ void NodeCore::stop(OperationState& operation) {
 }
 
 void NodeCore::finish(OperationState& operation, Result<Status> result) {
-  if (std::exchange(operation.active, false)) {
-    active_.erase(&operation);
-    if (operation.callback) engine_->need_background(false);
-    if (operation.event) engine_->need_background(false);
-  }
+  if (std::exchange(operation.active, false)) active_.erase(&operation);
+  if (operation.unattended) engine_->need_background(false);
   if (!result && result.error().code() == ErrorCode::kCancelled && operation.verdict)
     operation.result.emplace(*operation.verdict);
   else

@@ -66,7 +66,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // A call may be made here and now; the second form also on a node that is closed, where waiting is short.
   Result<void> check_call(std::string_view call) const;
   Result<void> check_waitable(std::string_view call) const { return engine_->check_outside(call); }
-  void start(OperationState& operation);
+  void start(OperationState& operation);           // of a caller that goes on
+  void start_and_stay(OperationState& operation);  // of one that waits next
   Result<Status> wait(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel(OperationState& operation, const Error& verdict);
   void set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback);

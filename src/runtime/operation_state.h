@@ -30,6 +30,8 @@ struct OperationState {
   std::optional<Result<Status>> result;
   Completion completion;
 
+  bool unattended = false;  // the engine is kept running for it; written before it is posted
+
   // Touched on the engine only.
   bool active = false;
   std::optional<Error> verdict;  // replaces the error of a cancellation

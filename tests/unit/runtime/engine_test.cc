@@ -26,7 +26,6 @@ TEST(Engine, AThreadThatWaitsRunsWhatItPostedItself) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   const EngineCounters counters = engine->counters();
   EXPECT_EQ(counters.leads, 1u);
-  EXPECT_EQ(counters.blocked_turns, 0u);
   EXPECT_EQ(counters.summons, 0u);
 }
 
@@ -45,17 +44,14 @@ TEST(Engine, ATimerCompletesWhatALeaderWaitsFor) {
   io::Timer timer(*engine.loop, [&] { done.complete(); });
   engine->run([&] { timer.set(engine.loop->now() + 2ms); });
   EXPECT_TRUE(engine->wait(done));
-  EXPECT_GE(engine->counters().blocked_turns, 1u) << "2 ms are longer than it spins";
 }
 
 TEST(Engine, WithoutSpinningALeaderBlocksAtOnce) {
   EngineOptions options = without_timeouts();
   options.spin = base::Duration::zero();
   const RunningEngine engine(options);
-  Completion done;
-  io::Timer timer(*engine.loop, [&] { done.complete(); });
-  engine->run([&] { timer.set(engine.loop->now() + 10us); });
-  EXPECT_TRUE(engine->wait(done));
+  Completion never;
+  EXPECT_FALSE(engine->wait(never, in(1ms)));
   EXPECT_GE(engine->counters().blocked_turns, 1u);
 }
 
