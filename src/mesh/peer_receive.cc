@@ -9,6 +9,12 @@
 #include "mesh/peer_control.h"
 
 namespace nexar::mesh {
+namespace {
+
+// A message of this size does not stay in the second-level cache of any core until its reader comes.
+constexpr std::uint64_t kPastCacheBytes = 4u << 20;
+
+}  // namespace
 
 // Gives an owned receive its memory; an error when the message does not fit.
 Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
@@ -146,7 +152,7 @@ Result<transport::Sink*> Peer::begin_bulk(const wire::Header& header) {
 void Peer::take_bulk(base::ByteView bytes) {
   const auto found = incoming_.find(bulk_transfer_);
   if (found == incoming_.end()) return;  // stopped in the middle of a frame
-  write(found->second.to, bytes);
+  write(found->second.to, bytes, found->second.bytes >= kPastCacheBytes);
   found->second.received += bytes.size();
 }
 

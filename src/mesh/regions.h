@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/stream_copy.h"
 #include "nexar/message.h"
 
 namespace nexar::mesh {
@@ -50,11 +51,14 @@ class RegionCursor {
   std::size_t at_ = 0;
 };
 
-// Copies bytes to the cursor and moves it on.
-inline void write(RegionCursor<Region>& to, base::ByteView bytes) {
+// Copies bytes to the cursor and moves it on; past the cache for messages that would not fit it.
+inline void write(RegionCursor<Region>& to, base::ByteView bytes, bool past_cache = false) {
   while (!bytes.empty()) {
     const base::ByteSpan piece = to.piece(bytes.size());
-    std::memcpy(piece.data(), bytes.data(), piece.size());
+    if (past_cache)
+      base::stream_copy(piece.data(), bytes.data(), piece.size());
+    else
+      std::memcpy(piece.data(), bytes.data(), piece.size());
     to.advance(piece.size());
     bytes = bytes.subspan(piece.size());
   }
