@@ -25,6 +25,16 @@ class Tool(unittest.TestCase):
         self.assertGreaterEqual(info["cores"], 1)
         self.assertRegex(info["crypto"], r"^AES-128-GCM by (ipsec-mb \(AVX-512\)|GnuTLS \d+\.\d+\.\d+)$")
 
+    def test_bench_p2p_measures_and_verifies(self):
+        done = run("bench", "p2p", "--bytes", "8,100000", "--iters", "5", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)
+        self.assertEqual([(row["op"], row["bytes"]) for row in rows],
+                         [(mode, size) for mode in ("pingpong", "oneway", "exchange") for size in (8, 100000)])
+        for row in rows:
+            self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "quic", 0))
+            self.assertGreater(row["time_us"], 0)
+
     def test_help_lists_the_commands(self):
         for arguments in (["--help"], ["info", "--help"]):
             done = run(*arguments)
@@ -32,7 +42,7 @@ class Tool(unittest.TestCase):
             self.assertIn("info", done.stdout)
 
     def test_bad_command_lines_are_refused_in_one_line(self):
-        for arguments, named in ((["bogus"], "bogus"), ([], "command"), (["info", "--yaml"], "--yaml"), (["--wrong"], "--wrong"), (["info", "x"], "x")):
+        for arguments, named in ((["bench", "p2p", "--mode", "sideways"], "sideways"), (["bench"], "bench"), (["bogus"], "bogus"), ([], "command"), (["info", "--yaml"], "--yaml"), (["--wrong"], "--wrong"), (["info", "x"], "x")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertEqual(done.stdout, "")

@@ -17,10 +17,12 @@ int refuse(const std::string& problem) {
 }
 
 // CLI11 says of any first word that it does not know only that a command is missing.
-std::string problem_of(const CLI::ParseError& error, int argc, char** argv) {
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError)) return error.what();
   if (argc < 2) return "a command is missing";
   const std::string word = argv[1];
+  const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
+  if (!commands.empty()) return fmt::format("{}: {}", word, error.what());
   return word.starts_with("-") ? "unknown option " + word : "unknown command " + word;
 }
 
@@ -38,7 +40,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return refuse(problem_of(error, argc, argv));
+    return refuse(problem_of(app, error, argc, argv));
   }
   return action();
 }
