@@ -1,0 +1,154 @@
+// What a peer may make us keep, and what happens when it goes beyond: every limit is reached here, over a link that a test holds in its
+// hand.
+#include <deque>
+
+#include <gtest/gtest.h>
+
+#include "mesh/mesh.h"
+
+namespace nexar::mesh {
+namespace {
+
+// Takes what it is told to take, and remembers.
+class HeldLink final : public transport::Link {
+ public:
+  bool send(const wire::Header& header, base::ByteView) override {
+    if (full) return false;
+    sent.push_back(header);
+    return true;
+  }
+  void set_bulk_source(transport::BulkSource*) override {}
+  void bulk_ready() override {}
+  void close(std::string_view) override {}
+  void abort(std::string_view reason) override { aborted = reason; }
+  const crypto::Certificate* peer_certificate() const override { return nullptr; }
+  const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
+
+  bool full = false;
+  std::string aborted;
+  std::vector<wire::Header> sent;
+
+ private:
+  transport::LaneCounters counters_;
+};
+
+class PeerLimitsTest : public testing::Test {
+ protected:
+  explicit PeerLimitsTest(const EagerLimits& limits = {.bytes = 1000, .messages = 3, .announcements = 2})
+      : mesh(0, 2, 1, {[](Rank) {}, [](Rank, const transport::LinkEnd&) {}, {}}, limits) {
+    mesh.attach(1, link);
+    mesh.handler(1).on_ready();
+  }
+
+  // A frame that the peer sends, with its payload in one piece.
+  template <typename M>
+  Result<void> receive(const M& message, GroupId group = 1) {
+    std::vector<std::byte> frame(wire::frame_bytes_max<M>());
+    frame.resize(wire::encode_frame(message, {.group = group, .epoch = 1}, frame));
+    return receive(*wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes));
+  }
+  Result<void> receive(const wire::Header& header, base::ByteView payload) {
+    Result<transport::Sink*> sink = mesh.handler(1).on_frame(header);
+    if (!sink) return std::move(sink).error();
+    if (*sink != nullptr && !payload.empty()) (*sink)->take(payload);
+    return mesh.handler(1).on_frame_end(header);
+  }
+  Result<void> receive_eager(Tag tag, std::size_t bytes) {
+    const std::vector<std::byte> payload(bytes);
+    return receive(wire::header_of(wire::EagerMessage{.key = tag}, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(bytes)), payload);
+  }
+
+  Send& post_send(Tag tag) {
+    Send& send = sends.emplace_back();
+    send.group = 1;
+    send.peer = 1;
+    send.tag = tag;
+    send.done = [](const Result<void>&) {};
+    mesh.send(send);
+    return send;
+  }
+
+  void expect_refused(const Result<void>& result, const std::string& says) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kRefused);
+    EXPECT_NE(result.error().sentence().find("rank 1"), std::string::npos) << result.error().sentence();
+    EXPECT_NE(result.error().sentence().find(says), std::string::npos) << result.error().sentence();
+  }
+
+  HeldLink link;
+  Mesh mesh;
+  std::deque<Send> sends;
+};
+
+TEST_F(PeerLimitsTest, MoreMessagesThanItsCreditEndAPeer) {
+  for (Tag tag = 0; tag < 3; ++tag) ASSERT_TRUE(receive_eager(tag, 1));
+  expect_refused(receive_eager(9, 1), "more than its credit");
+}
+
+TEST_F(PeerLimitsTest, MoreBytesThanItsCreditEndAPeer) {
+  ASSERT_TRUE(receive_eager(1, 600));
+  expect_refused(receive_eager(2, 600), "more than its credit");
+}
+
+TEST_F(PeerLimitsTest, MoreAnnouncementsThanItMayEndAPeer) {
+  for (std::uint64_t transfer = 1; transfer <= 2; ++transfer)
+    ASSERT_TRUE(receive(wire::Announce{.key = 1, .transfer = transfer, .bytes = 1u << 30}));
+  expect_refused(receive(wire::Announce{.key = 1, .transfer = 3, .bytes = 1}), "announced more than 2");
+}
+
+TEST_F(PeerLimitsTest, BulkThatWasNotGrantedIsDrainedAndBulkBeyondItsMessageEndsAPeer) {
+  const std::vector<std::byte> bytes(100);
+  const auto bulk = [&](std::uint64_t transfer, std::uint64_t offset) {
+    return receive(wire::header_of(wire::Bulk{.transfer = transfer, .offset = offset}, {.group = 1, .epoch = 1}, 100), bytes);
+  };
+  EXPECT_TRUE(bulk(77, 0)) << "nobody asked for it, or no longer";
+
+  std::vector<std::byte> buffer(150);
+  Receive posted;
+  posted.group = 1;
+  posted.source = 1;
+  posted.tag = 5;
+  posted.regions = {{buffer.data(), buffer.size()}};
+  posted.capacity = buffer.size();
+  posted.done = [](const Result<Status>&) {};
+  mesh.receive(posted);
+  ASSERT_TRUE(receive(wire::Announce{.key = 5, .transfer = 1, .bytes = 150}));
+  ASSERT_TRUE(bulk(1, 0));
+  expect_refused(bulk(1, 100), "of a transfer that has 100 of 150");
+  mesh.cancel(posted);
+}
+
+TEST_F(PeerLimitsTest, MoreWantsThanThereCanBeReceivesEndAPeer) {
+  for (Tag tag = 0; tag < 20; ++tag) post_send(tag);  // three go, two are announced, the rest waits and the peer is told
+  for (std::size_t i = 0; i < kWantsMax; ++i) ASSERT_TRUE(receive(wire::Want{.key = 1000 + i}));
+  expect_refused(receive(wire::Want{.key = 1}), "asks for more than");
+  for (Send& send : sends)
+    if (send.state != Send::State::kIdle) mesh.cancel(send);
+}
+
+TEST_F(PeerLimitsTest, AGrantOfOtherThanTheWholeMessageEndsAPeer) {
+  for (Tag tag = 0; tag < 4; ++tag) post_send(tag);
+  expect_refused(receive(wire::Grant{.transfer = 1, .bytes = 5}), "granted 5 bytes of a message of 0");
+  for (Send& send : sends)
+    if (send.state != Send::State::kIdle) mesh.cancel(send);
+}
+
+TEST_F(PeerLimitsTest, APeerThatReadsNoControlFramesIsGivenUp) {
+  link.full = true;
+  for (std::uint64_t nonce = 0; link.aborted.empty() && nonce < 1'000'000; ++nonce) mesh.ping(1, nonce, 0);
+  EXPECT_EQ(link.aborted, "control frames are not read");
+}
+
+TEST_F(PeerLimitsTest, ControlFramesThatFoundNoRoomGoWhenThereIsSome) {
+  link.full = true;
+  for (std::uint64_t nonce = 0; nonce < 10; ++nonce) mesh.ping(1, nonce, 0);
+  EXPECT_TRUE(link.sent.empty());
+  link.full = false;
+  mesh.handler(1).on_room(wire::Lane::kControl);
+  EXPECT_EQ(link.sent.size(), 10u);
+}
+
+TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Goodbye{}, 0), "which nothing here takes"); }
+
+}  // namespace
+}  // namespace nexar::mesh
