@@ -1,5 +1,6 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>

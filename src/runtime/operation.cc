@@ -1,5 +1,6 @@
 #include "nexar/operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/node_core.h"

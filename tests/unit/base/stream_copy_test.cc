@@ -1,5 +1,6 @@
 #include "base/stream_copy.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "mesh/matcher.h"
 
+#include <algorithm>
 #include <deque>
 #include <random>
 #include <string>

@@ -1,4 +1,5 @@
 // out = op(left, right) for every type, op and instruction set, against the oracle.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>

@@ -1,5 +1,6 @@
 #include "transport/quic/send_queue.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 

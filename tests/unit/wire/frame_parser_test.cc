@@ -1,5 +1,6 @@
 #include "wire/frame_parser.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
