@@ -68,7 +68,10 @@ Endpoint::~Endpoint() {
 Result<Link*> Endpoint::connect(const io::Address& peer, LinkHandler& handler) {
   auto connection = std::make_unique<Connection>(*this, peer);
   connection->set_handler(&handler);
-  if (auto started = connection->start_client(*tls_, verifier_, environment_.loop.refresh()); !started) return std::move(started).error();
+  if (auto started = connection->start_client(*tls_, verifier_, environment_.loop.refresh()); !started) {
+    for (const std::uint64_t id : connection->ids_) by_id_.erase(id);
+    return std::move(started).error();
+  }
   mark_dirty(*connection);
   connections_.push_back(std::move(connection));
   return static_cast<Link*>(connections_.back().get());
@@ -114,10 +117,11 @@ void Endpoint::flush() { serve_dirty(); }
 void Endpoint::expire() {
   const base::Time now = environment_.loop.now();
   std::erase_if(tombstones_, [now](const auto& entry) { return entry.second->until <= now; });
-  for (const auto& connection : connections_) {
-    if (connection->expiry() > now) continue;
-    connection->handle_expiry(now);
-    mark_dirty(*connection);
+  for (std::size_t i = 0; i < connections_.size(); ++i) {  // a handler that hears of an end may connect again
+    Connection& connection = *connections_[i];
+    if (connection.expiry() > now) continue;
+    connection.handle_expiry(now);
+    mark_dirty(connection);
   }
   serve_dirty();
   set_timer();
