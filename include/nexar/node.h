@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,25 @@ struct LinkTraffic {
   std::uint64_t bytes_received[4] = {};
 };
 
+// How a node finds its world.
+struct JoinOptions {
+  Config config;
+
+  std::string seed;          // HOST:PORT of the rendezvous; empty: config.seed
+  std::string token;         // the join token; empty: config.token, or what config.token_file holds
+  std::optional<Rank> rank;  // the rank to ask for; unset: in the order of arrival
+
+  // How long to try until the world stands: the seed may not have been started yet, and others may come late.
+  std::chrono::nanoseconds deadline = std::chrono::seconds(60);
+
+  // Where this node listens: one UDP port for all peers. PORT, or FIRST-LAST for the first free one of a range; empty: any.
+  std::string port;
+
+  // Which of its addresses peers are told, tried in this order. Each is an interface's name, an address, or a network (10.0.0.0/8). Empty:
+  // all addresses of interfaces that are up; those of loopback only when there are no others or the seed is on loopback.
+  std::vector<std::string> interfaces;
+};
+
 struct LocalOptions {
   Config config;
 
@@ -34,12 +55,42 @@ struct LocalOptions {
   std::vector<Place> places;
 };
 
+// What is known about a peer now.
+struct PeerCounters {
+  Rank rank = 0;
+  enum class State : std::uint8_t { kSelf, kLinked, kLeft, kLost } state = State::kSelf;
+  std::string address;                          // that its link uses; empty without one
+  std::optional<std::chrono::nanoseconds> rtt;  // of the last heartbeat that was answered
+  LinkTraffic traffic;
+};
+
+// A snapshot of everything a node counts.
+struct NodeCounters {
+  std::vector<PeerCounters> peers;           // by rank
+  std::uint64_t handshakes_refused = 0;      // of callers with a wrong or no certificate
+  std::uint64_t handshakes_dropped = 0;      // that did not end in time or made way for others
+  std::uint64_t retries_sent = 0;            // callers asked to prove their address
+  std::uint64_t packets_ignored = 0;         // that belong to no connection
+  std::uint64_t protocol_errors = 0;         // peers disconnected because of an impossible frame
+  std::uint64_t frames_of_other_epochs = 0;  // drained
+};
+
 // Move-only; owns its links and threads. Groups and operations keep what they need of it, but end when it is closed. The destructor closes.
 class NEXAR_API Node {
  public:
   // A world of `n` nodes in this process, linked over real QUIC, with an authority in memory: for tests, and to try things out. Node i has
   // rank i.
   static Result<std::vector<Node>> local(int n, const LocalOptions& options = {});
+
+  // Joins the world of a seed, trying again until the deadline. Errors name the address, file or ranks: kInvalidArgument for what can
+  // never work, kTimeout when the seed does not answer or the world is not complete in time, kRefused when the token, a version or the
+  // configuration is not the world's.
+  static Result<Node> join(const JoinOptions& options);
+
+  // The same with everything from the environment: NEXAR_* (NEXAR_SEED, NEXAR_TOKEN or NEXAR_TOKEN_FILE, NEXAR_RANK, NEXAR_PORT,
+  // NEXAR_INTERFACES, NEXAR_JOIN_TIMEOUT), or the variables of torchrun, Slurm or Open MPI together with NEXAR_TOKEN; there rank 0 runs the
+  // seed itself, from NEXAR_SEED_FILE. What is missing is named.
+  static Result<Node> from_env();
 
   Node(Node&&) noexcept;
   Node& operator=(Node&&) noexcept;
@@ -48,15 +99,34 @@ class NEXAR_API Node {
   Rank rank() const;
   int size() const;
   Group world() const;
+
+  // Where the ranks are. Hosts are numbered in the order of their lowest ranks, local ranks in the order of ranks.
+  int host_index() const;
+  int hosts() const;
+  int local_rank() const;
+  int local_size() const;
+  int host_index(Rank rank) const;  // of another
+
   const Config& config() const;
 
   // The time that a ping to `peer` and its answer take now, on the control lane.
   Result<std::chrono::nanoseconds> ping(Rank peer) const;
 
   Result<LinkTraffic> traffic(Rank peer) const;
+  Result<NodeCounters> counters() const;
+
+  // Calls back once when the world is over for this node: a rank is lost (kPeerLost with the rank) or somebody aborted (kCancelled with the
+  // reason). At once if that has happened. The callback may not call nexar. A rank that leaves with close() is no failure.
+  void on_failure(std::function<void(const Error&)> callback);
+
+  // Readable when the world is over; stays so. Belongs to the node.
+  Result<int> failure_descriptor() const;
+
+  // Ends the world: every operation of every rank that has not ended ends with kCancelled and the reason, and so does every later call.
+  Result<void> abort(const std::string& reason);
 
   // Sends what is queued, says goodbye, and waits for acknowledgements, a few seconds at most. Operations that have not ended end with
-  // kCancelled. Idempotent.
+  // kCancelled. Others notice only if they still need something from this rank. Idempotent.
   Result<void> close();
 
   // For the runtime.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "crypto/certificate.h"
-#include "crypto/ids.h"
+#include "types/node_id.h"
 #include "crypto/private_key.h"
 #include "nexar/result.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "crypto/hash.h"
-#include "crypto/ids.h"
+#include "types/node_id.h"
 #include "nexar/result.h"
 
 namespace nexar::crypto {

@@ -6,7 +6,7 @@
 
 #include "crypto/authority.h"
 #include "crypto/certificate.h"
-#include "crypto/ids.h"
+#include "types/node_id.h"
 #include "crypto/private_key.h"
 #include "nexar/result.h"
 

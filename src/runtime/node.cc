@@ -34,13 +34,13 @@ Result<std::vector<Node>> Node::local(int n, const LocalOptions& options) {
     return Error(ErrorCode::kInvalidArgument, fmt::format("{} places were given for {} nodes", options.places.size(), n));
   if (auto valid = options.config.validate(); !valid) return std::move(valid).error();
 
-  crypto::ClusterId cluster;
+  ClusterId cluster;
   io::system_random().fill(cluster.bytes);
   Result<crypto::LocalAuthority> authority = crypto::LocalAuthority::make(cluster);
   if (!authority) return std::move(authority).error();
   runtime::View view;
   view.members.resize(static_cast<std::size_t>(n));
-  for (crypto::NodeId& member : view.members) io::system_random().fill(member.bytes);
+  for (NodeId& member : view.members) io::system_random().fill(member.bytes);
 
   std::vector<std::shared_ptr<NodeCore>> cores;
   std::vector<io::Address> addresses;

@@ -220,10 +220,10 @@ Result<void> NodeCore::close() {
 Result<void> NodeCore::verify(const crypto::Certificate& certificate) {
   if (auto verified = crypto::verify(certificate, authority_, authority_.cluster(), io::real_clock().wall()); !verified) return verified;
   if (rank_of(certificate.node())) return {};
-  return Error(ErrorCode::kRefused, fmt::format("node {} is not in the view", crypto::to_string(certificate.node())));
+  return Error(ErrorCode::kRefused, fmt::format("node {} is not in the view", to_string(certificate.node())));
 }
 
-std::optional<Rank> NodeCore::rank_of(const crypto::NodeId& node) const {
+std::optional<Rank> NodeCore::rank_of(const NodeId& node) const {
   const auto found = std::find(view_.members.begin(), view_.members.end(), node);
   if (found == view_.members.end()) return std::nullopt;
   return static_cast<Rank>(found - view_.members.begin());

@@ -34,7 +34,7 @@ inline constexpr mesh::GroupId kWorldGroup = 1;
 // Who is in the world, by rank.
 struct View {
   Epoch epoch = 1;
-  std::vector<crypto::NodeId> members;
+  std::vector<NodeId> members;
 };
 
 class NodeCore final : private transport::PeerVerifier, private transport::quic::LinkAcceptor {
@@ -87,7 +87,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // Engine.
   Result<void> verify(const crypto::Certificate& certificate) override;
   transport::LinkHandler* on_link(transport::Link& link) override;
-  std::optional<Rank> rank_of(const crypto::NodeId& node) const;
+  std::optional<Rank> rank_of(const NodeId& node) const;
   void on_ready(Rank rank);
   void on_lost(Rank rank, const transport::LinkEnd& end);
   void on_pong(const wire::Pong& pong);

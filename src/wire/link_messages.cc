@@ -7,26 +7,21 @@
 namespace nexar::wire {
 namespace {
 
-std::array<std::byte, 16> get_id(Reader& reader) {
-  std::array<std::byte, 16> id{};
-  const base::ByteView bytes = reader.bytes(id.size());
-  if (!bytes.empty()) std::memcpy(id.data(), bytes.data(), id.size());
+template <typename Id>
+Id get_id(Reader& reader) {
+  Id id;
+  const base::ByteView bytes = reader.bytes(kIdBytes);
+  if (!bytes.empty()) std::memcpy(id.bytes.data(), bytes.data(), kIdBytes);
   return id;
 }
 
 }  // namespace
 
-std::string to_text(const NodeId& id) {
-  std::string text;
-  for (const std::byte byte : id) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return text;
-}
-
 void Hello::put(Header&, Writer& writer) const {
   writer.number(wire_version);
   writer.number(plan_version);
-  writer.bytes(node);
-  writer.bytes(cluster);
+  writer.bytes(node.bytes);
+  writer.bytes(cluster.bytes);
   writer.number(config_digest);
   writer.number(eager_bytes);
   writer.number(eager_messages);
@@ -38,8 +33,8 @@ Hello Hello::get(const Header&, Reader& reader) {
   Hello hello;
   hello.wire_version = reader.number<std::uint16_t>();
   hello.plan_version = reader.number<std::uint16_t>();
-  hello.node = get_id(reader);
-  hello.cluster = get_id(reader);
+  hello.node = get_id<NodeId>(reader);
+  hello.cluster = get_id<ClusterId>(reader);
   hello.config_digest = reader.number<std::uint64_t>();
   hello.eager_bytes = reader.number<std::uint64_t>();
   hello.eager_messages = reader.number<std::uint32_t>();
@@ -50,11 +45,11 @@ Hello Hello::get(const Header&, Reader& reader) {
 
 Result<void> check_compatible(const Hello& ours, const Hello& theirs) {
   const auto refused = [&](std::string_view what, const auto& there, const auto& here) {
-    return Error(ErrorCode::kRefused, fmt::format("node {} has {} {}, this node has {}", to_text(theirs.node), what, there, here));
+    return Error(ErrorCode::kRefused, fmt::format("node {} has {} {}, this node has {}", to_string(theirs.node), what, there, here));
   };
   if (theirs.wire_version != ours.wire_version) return refused("wire version", theirs.wire_version, ours.wire_version);
   if (theirs.plan_version != ours.plan_version) return refused("plan version", theirs.plan_version, ours.plan_version);
-  if (theirs.cluster != ours.cluster) return refused("cluster", to_text(theirs.cluster), to_text(ours.cluster));
+  if (theirs.cluster != ours.cluster) return refused("cluster", to_string(theirs.cluster), to_string(ours.cluster));
   if (theirs.config_digest != ours.config_digest)
     return refused("configuration digest", fmt::format("{:016x}", theirs.config_digest), fmt::format("{:016x}", ours.config_digest));
   return {};

@@ -7,18 +7,13 @@
 #include <string>
 
 #include "nexar/result.h"
+#include "types/node_id.h"
 #include "wire/frame.h"
 
 namespace nexar::wire {
 
-// Random, never reused. What a peer claims here must equal what its certificate says; whoever authenticates it compares.
-using NodeId = std::array<std::byte, 16>;
-using ClusterId = std::array<std::byte, 16>;
-
-// In hexadecimal, as it is written everywhere.
-std::string to_text(const NodeId& id);
-
-// The first frame of a link, in each direction.
+// The first frame of a link, in each direction. The node that a peer claims to be must be the one its certificate names; whoever
+// authenticates it compares.
 struct Hello {
   static constexpr FrameType kType = FrameType::kHello;
   static constexpr bool kCarriesBytes = false;

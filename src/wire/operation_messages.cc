@@ -83,14 +83,14 @@ const char* Revoke::fault() const {
 
 void Revoke::put(Header&, Writer& writer) const {
   writer.number(static_cast<std::uint16_t>(lost.size()));
-  for (const NodeId& node : lost) writer.bytes(node);
+  for (const NodeId& node : lost) writer.bytes(node.bytes);
 }
 
 Revoke Revoke::get(const Header&, Reader& reader) {
   Revoke revoke;
   const auto count = reader.number<std::uint16_t>();
-  const base::ByteView bytes = reader.bytes(count * sizeof(NodeId));
-  revoke.lost.resize(bytes.size() / sizeof(NodeId));  // of bytes that are here
+  const base::ByteView bytes = reader.bytes(count * kIdBytes);
+  revoke.lost.resize(bytes.size() / kIdBytes);  // of bytes that are here
   if (!bytes.empty()) std::memcpy(revoke.lost.data(), bytes.data(), bytes.size());
   return revoke;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "crypto/ids.h"
+#include "types/node_id.h"
 
 namespace nexar::crypto {
 

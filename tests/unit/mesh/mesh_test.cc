@@ -25,7 +25,7 @@ struct TestNode : transport::quic::LinkAcceptor {
       : verifier(authority),
         mesh(rank, size, 1,
              {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); }, {}}, limits) {
-    crypto::NodeId id;
+    NodeId id;
     id.bytes[0] = static_cast<std::byte>(rank);
     const crypto::Identity identity = authority.make_node(id, io::real_clock().wall()).value();
     endpoint = transport::quic::Endpoint::open({loop, io::system_random()}, io::Address::loopback_v4(0), identity, verifier, *this).value();

@@ -72,7 +72,7 @@ struct Side : quic::LinkAcceptor {
   Side(io::Loop& loop, const crypto::LocalAuthority& authority, int number, const io::Address& local = io::Address::loopback_v4(0),
        const crypto::LocalAuthority* trusts = nullptr)
       : verifier(trusts != nullptr ? *trusts : authority) {
-    crypto::NodeId node;
+    NodeId node;
     node.bytes[0] = static_cast<std::byte>(number);
     const crypto::Identity identity = authority.make_node(node, io::real_clock().wall()).value();
     endpoint = quic::Endpoint::open({loop, io::system_random()}, local, identity, verifier, *this).value();

@@ -45,7 +45,7 @@ Result<AnyMessage> decode_from(const Header& header, base::ByteView payload) {
 
 NodeId node(std::uint8_t fill) {
   NodeId id;
-  id.fill(static_cast<std::byte>(fill));
+  id.bytes.fill(static_cast<std::byte>(fill));
   return id;
 }
 
@@ -111,7 +111,7 @@ std::vector<AnyMessage> smallest() {
 std::vector<AnyMessage> largest() {
   constexpr std::uint64_t kSent = kU64 & ~kChosenByReceiver;
   return {
-      Hello{kU16, kU16, node(0xff), node(0xfe), kU64, kU64, kU32, kU32, kU64},
+      Hello{kU16, kU16, node(0xff), ClusterId{node(0xfe).bytes}, kU64, kU64, kU32, kU32, kU64},
       Ping{kU64, kU64},
       Pong{kU64, kU64},
       Goodbye{GoodbyeReason::kProtocol, std::string(kTextBytesMax, 'g')},

@@ -13,13 +13,13 @@ constexpr std::uint64_t kU64 = std::numeric_limits<std::uint64_t>::max();
 
 Hello hello() {
   Hello hello{.plan_version = 4, .config_digest = 0xabc};
-  hello.node.fill(std::byte{0x0f});
+  hello.node.bytes.fill(std::byte{0x0f});
   return hello;
 }
 
 TEST(Hello, OfOneKindAreCompatible) {
   Hello theirs = hello();
-  theirs.node.fill(std::byte{1});
+  theirs.node.bytes.fill(std::byte{1});
   theirs.features = 99;
   theirs.eager_bytes = 5;
   EXPECT_TRUE(check_compatible(hello(), theirs));
@@ -35,7 +35,7 @@ TEST(Hello, ThatDifferAreRefusedNamingBoth) {
   const std::string who = "refused: node 0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f has ";
   EXPECT_EQ(refusal([](Hello& h) { h.wire_version = 2; }), who + "wire version 2, this node has 1");
   EXPECT_EQ(refusal([](Hello& h) { h.plan_version = 5; }), who + "plan version 5, this node has 4");
-  EXPECT_EQ(refusal([](Hello& h) { h.cluster[15] = std::byte{1}; }),
+  EXPECT_EQ(refusal([](Hello& h) { h.cluster.bytes[15] = std::byte{1}; }),
             who + "cluster 00000000000000000000000000000001, this node has 00000000000000000000000000000000");
   EXPECT_EQ(refusal([](Hello& h) { h.config_digest = 1; }), who + "configuration digest 0000000000000001, this node has 0000000000000abc");
 }

@@ -1,6 +1,6 @@
-#include "crypto/ids.h"
+#include "types/node_id.h"
 
-namespace nexar::crypto {
+namespace nexar {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -29,4 +29,4 @@ std::optional<std::array<std::byte, kIdBytes>> id_from_hex(std::string_view text
   return id;
 }
 
-}  // namespace nexar::crypto
+}  // namespace nexar

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-namespace nexar::crypto {
+namespace nexar {
 
 inline constexpr std::size_t kIdBytes = 16;
 
@@ -34,4 +34,4 @@ inline std::string to_string(const ClusterId& id) { return to_hex(id.bytes); }
 // What to_hex made of an id; nothing for any other text, also for digits in upper case: an id has one spelling.
 std::optional<std::array<std::byte, kIdBytes>> id_from_hex(std::string_view text);
 
-}  // namespace nexar::crypto
+}  // namespace nexar
