@@ -2,8 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "launch/launch.h"
 
 namespace nexar::tool {
 
@@ -12,5 +16,14 @@ using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
+
+// `program` is what `run` starts; it is there when the action runs.
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);
+
+// Cuts the program and its arguments off the words of `nexar run`, so that its options are not taken for ours.
+std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& words);
+
+// The options of a command that starts ranks.
+void add_launch_options(CLI::App& command, launch::LaunchOptions& options);
 
 }  // namespace nexar::tool

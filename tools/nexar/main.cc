@@ -1,6 +1,9 @@
 // The command line tool. Exit status: 0 success, 1 the work failed, 2 the command line was not understood.
+#include <algorithm>
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,9 +37,14 @@ int run(int argc, char** argv) {
   Action action;
   add_bench(app, action);
   add_info(app, action);
+  std::vector<std::string> program;
+  add_run(app, action, program);
 
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    program = take_program(app, words);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {

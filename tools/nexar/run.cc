@@ -1,0 +1,71 @@
+// `nexar run`: a program as the ranks of a world; and `nexar _rank`, its far end on another host.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "commands.h"
+#include "launch/far_end.h"
+#include "launch/hosts.h"
+#include "launch/launch.h"
+
+namespace nexar::tool {
+
+void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
+  const auto duration = [](std::chrono::nanoseconds& target, const std::string& text) {
+    const auto value = base::parse_duration(text);
+    if (!value) throw CLI::ValidationError(fmt::format("\"{}\" is no duration such as 500ms or 10s", text));
+    target = *value;
+  };
+  command.add_option("-n", options.world, "Ranks; without it one for each slot of the hosts")->check(CLI::Range(1, launch::kWorldMax));
+  command.add_option("--hosts", options.hosts, "Hosts with their slots: a,b:2");
+  command.add_option("--ssh", options.ssh, "What runs a command on a host: COMMAND HOST WORDS...")->capture_default_str();
+  command.add_option("--nexar", options.nexar, "Where this tool is on the hosts; without it where it is here");
+  command.add_option("--listen", options.listen, "The address, with or without a port, at which the ranks reach the seed");
+  command.add_option_function<std::string>(
+      "--timeout",
+      [&options, duration](const std::string& text) {
+        std::chrono::nanoseconds value{};
+        duration(value, text);
+        options.timeout = value;
+      },
+      "End the ranks after this time, with status 124");
+  command.add_option_function<std::string>(
+      "--grace", [&options, duration](const std::string& text) { duration(options.grace, text); },
+      "Between asking a rank to end and killing it; 5s");
+}
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {
+  auto* run = app.add_subcommand("run", "Runs a program as the ranks of a world: nexar run -n 4 [--] PROGRAM ARGUMENTS...");
+  auto options = std::make_shared<launch::LaunchOptions>();
+  add_launch_options(*run, *options);
+  run->add_flag("!--no-prefix", options->prefix, "Show what ranks write without their numbers");
+  run->callback([options, &action, &program] {
+    options->program = program;
+    action = [options] { return launch::launch(*options); };
+  });
+
+  auto* rank = app.add_subcommand("_rank")->group("");
+  rank->callback([&action] { action = [] { return launch::run_far_end(); }; });
+}
+
+std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& words) {
+  if (words.empty() || words[0] != "run") return {};
+  const CLI::App* run = app.get_subcommand("run");
+  std::size_t at = 1;
+  while (at < words.size() && words[at].size() > 1 && words[at][0] == '-' && words[at] != "--") {
+    const CLI::Option* option = run->get_option_no_throw(words[at]);
+    at += option != nullptr && option->get_items_expected_min() != 0 ? 2 : 1;  // --name=value, -n4 and flags are one word
+  }
+  at = std::min(at, words.size());
+  const auto program = words.begin() + static_cast<std::ptrdiff_t>(at < words.size() && words[at] == "--" ? at + 1 : at);
+  std::vector<std::string> taken(program, words.end());
+  words.resize(at);
+  return taken;
+}
+
+}  // namespace nexar::tool
