@@ -67,6 +67,9 @@ class Launched:
     def left(self):
         return processes_with(self.marker)
 
+    def ranks(self, program):
+        return [pid for pid, line in self.left().items() if line.split()[:1] == [program]]
+
     def line(self):
         return self.process.stdout.readline()
 
@@ -187,10 +190,15 @@ class Run(unittest.TestCase):
             self.assertEqual(world.left(), {})
 
     def test_a_reader_that_stands_still_does_not_make_it_deaf(self):
-        with Launched("-n", "2", "sh", "-c", "yes") as world:
-            wait_until("the pipe is full and both ranks wait",
-                       lambda: all("pipe" in Path(f"/proc/{pid}/wchan").read_text() for pid, line in world.left().items() if "yes" in line and "run" not in line)
-                       and len(world.left()) >= 3)
+        def full(world):
+            return all(written(pid) >= 65536 for pid in world.ranks("yes")) and len(world.ranks("yes")) == 2
+
+        def written(pid):
+            return int(re.search(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text()).group(1))
+
+        with Launched("-n", "2", "yes") as world:
+            # The launcher holds a megabyte for its reader and takes no more; then ranks fill their pipes, and count no more either.
+            wait_until("ranks have written what fits", lambda: full(world))
             world.process.send_signal(signal.SIGTERM)
             self.assertEqual(world.process.wait(timeout=LIMIT), 143)
             self.assertEqual(world.left(), {})
