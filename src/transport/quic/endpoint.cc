@@ -24,7 +24,6 @@ constexpr std::size_t kEthernetMtu = 1500;  // when the kernel does not know the
 
 // A closing packet is repeated for as long as the peer may not have seen it.
 constexpr base::Duration kTombstoneLifetime = std::chrono::seconds(2);
-constexpr std::size_t kTombstonesMax = 1024;  // beyond it the peer finds out by silence
 
 }  // namespace
 

@@ -43,6 +43,9 @@ class LinkAcceptor {
 inline constexpr std::size_t kLoopbackPacketBytes = 65'000;
 inline constexpr std::size_t kSendBufferBytes = io::UdpSocket::kSuperPacketBytesMax + kLoopbackPacketBytes;
 
+// Connections that have ended are answered for by each of their ids, up to this many; beyond it a peer finds out by silence.
+inline constexpr std::size_t kTombstonesMax = 1024;
+
 struct EndpointCounters {
   std::uint64_t retries_sent = 0;
   std::uint64_t handshakes_dropped = 0;  // pending ones that made way
@@ -75,6 +78,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   std::size_t pending_handshakes() const { return pending_; }  // of strangers
   std::size_t connections() const { return connections_.size(); }
+  std::size_t tombstones() const { return tombstones_.size(); }
   const EndpointCounters& counters() const { return counters_; }
 
  private:

@@ -148,6 +148,13 @@ TEST_F(PeerLimitsTest, ControlFramesThatFoundNoRoomGoWhenThereIsSome) {
   EXPECT_EQ(link.sent.size(), 10u);
 }
 
+TEST_F(PeerLimitsTest, AWithdrawalMayOvertakeItsAnnouncementButNotWithoutEnd) {
+  for (std::uint64_t transfer = 1; transfer <= kWithdrawnEarlyMax; ++transfer) ASSERT_TRUE(receive(wire::Withdraw{.transfer = transfer}));
+  expect_refused(receive(wire::Withdraw{.transfer = kWithdrawnEarlyMax + 1}), "that it had not announced");
+  ASSERT_TRUE(receive(wire::Announce{.key = 1, .transfer = 1, .bytes = 1}));
+  EXPECT_EQ(mesh.matcher().arrivals(), 0u) << "it was taken back before it came";
+}
+
 TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Goodbye{}, 0), "which nothing here takes"); }
 
 }  // namespace
