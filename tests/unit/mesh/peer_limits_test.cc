@@ -21,7 +21,10 @@ class HeldLink final : public transport::Link {
   void bulk_ready() override {}
   void close(std::string_view) override {}
   void abort(std::string_view reason) override { aborted = reason; }
+  void set_handler(transport::LinkHandler&) override {}
   const crypto::Certificate* peer_certificate() const override { return nullptr; }
+  const io::Address& peer_address() const override { return address_; }
+  Result<void> export_key(std::string_view, base::ByteView, base::ByteSpan) const override { return {}; }
   const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
 
   bool full = false;
@@ -29,6 +32,7 @@ class HeldLink final : public transport::Link {
   std::vector<wire::Header> sent;
 
  private:
+  io::Address address_;
   transport::LaneCounters counters_;
 };
 
