@@ -87,6 +87,20 @@ Address Address::from(const sockaddr* given, socklen_t length) {
   return address;
 }
 
+Address Address::from_ip(base::ByteView ip, std::uint16_t port) {
+  if (ip.size() == sizeof(in_addr)) {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    std::memcpy(&v4.sin_addr, ip.data(), ip.size());
+    return from(generic(v4), sizeof v4).with_port(port);
+  }
+  if (ip.size() != sizeof(in6_addr)) return {};
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  std::memcpy(&v6.sin6_addr, ip.data(), ip.size());
+  return from(generic(v6), sizeof v6).with_port(port);
+}
+
 Address Address::any_v4(std::uint16_t port) {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
@@ -136,6 +150,13 @@ bool Address::is_loopback() const {
   if (family() == Family::kV4) return bytes().front() == 127;
   return family() == Family::kV6 && IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
 }
+
+bool Address::is_link_local() const {
+  if (family() == Family::kV4) return bytes().starts_with("\xa9\xfe");
+  return family() == Family::kV6 && IN6_IS_ADDR_LINKLOCAL(&storage_.v6.sin6_addr);
+}
+
+base::ByteView Address::ip() const { return std::as_bytes(std::span(bytes())); }
 
 socklen_t Address::size() const {
   switch (family()) {

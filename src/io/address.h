@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/bytes.h"
 #include "nexar/result.h"
 
 namespace nexar::io {
@@ -32,6 +33,9 @@ class Address {
   // What the kernel or a library gave; kNone when it is neither IPv4 nor IPv6, or too short.
   static Address from(const sockaddr* address, socklen_t length);
 
+  // From the bytes of ip(): four or sixteen; kNone for any other number.
+  static Address from_ip(base::ByteView ip, std::uint16_t port);
+
   static Address any_v4(std::uint16_t port);
   static Address any_v6(std::uint16_t port);
   static Address loopback_v4(std::uint16_t port);
@@ -40,8 +44,10 @@ class Address {
   Family family() const;
   std::uint16_t port() const;
   Address with_port(std::uint16_t port) const;
-  bool is_any() const;       // 0.0.0.0 or [::]
-  bool is_loopback() const;  // 127.0.0.0/8 or [::1]
+  bool is_any() const;         // 0.0.0.0 or [::]
+  bool is_loopback() const;    // 127.0.0.0/8 or [::1]
+  bool is_link_local() const;  // 169.254.0.0/16 or fe80::/10: means something on one link only
+  base::ByteView ip() const;   // the bytes of the IP address, in network order: four, sixteen, or none
   explicit operator bool() const { return family() != Family::kNone; }
 
   // For the kernel: the address as it is, and as a socket of family AF_INET6 takes it.
@@ -80,6 +86,9 @@ struct InterfaceAddress {
 };
 
 Result<std::vector<InterfaceAddress>> interface_addresses();
+
+// The address of this host that packets to `to` come from, with port 0. Nothing is sent. kIo, naming `to`, when there is no way to it.
+Result<Address> source_address(const Address& to);
 
 }  // namespace nexar::io
 

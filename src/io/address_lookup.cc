@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "io/address.h"
+#include "io/file_descriptor.h"
 #include "io/kernel_error.h"
 
 namespace nexar::io {
@@ -52,6 +53,16 @@ Result<std::vector<InterfaceAddress>> interface_addresses() {
     addresses.push_back({entry->ifa_name, address, (entry->ifa_flags & IFF_UP) != 0, (entry->ifa_flags & IFF_LOOPBACK) != 0});
   }
   return addresses;
+}
+
+Result<Address> source_address(const Address& to) {
+  const auto failed = [&] { return kernel_error(fmt::format("there is no way to {}", to.to_string()), errno); };
+  const FileDescriptor fd(::socket(to.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), to.data(), to.size()) != 0) return failed();
+  sockaddr_in6 own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return failed();
+  return Address::from(reinterpret_cast<const sockaddr*>(&own), size).with_port(0);
 }
 
 }  // namespace nexar::io

@@ -1,10 +1,14 @@
 #include "io/host.h"
 
+#include <array>
 #include <fstream>
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace nexar::io {
 namespace {
@@ -45,5 +49,21 @@ std::vector<std::string> cpu_features() {
 }  // namespace
 
 Host host() { return {cpu_model(), usable_cores(), cpu_features()}; }
+
+HostMarks host_marks() {
+  HostMarks marks;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::getline(file, marks.boot_id);
+  // Its inode is the namespace's number; of the thread, because threads of one process may be in several.
+  struct stat facts {};
+  if (stat("/proc/thread-self/ns/net", &facts) == 0) marks.network_namespace = facts.st_ino;
+  return marks;
+}
+
+std::string process_name() {
+  std::array<char, 65> name{};  // HOST_NAME_MAX and the end
+  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
+  return fmt::format("{} pid {}", name.data(), getpid());
+}
 
 }  // namespace nexar::io

@@ -1,6 +1,7 @@
 // The machine that this process runs on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,18 @@ struct Host {
 };
 
 Host host();
+
+// What tells this kernel, and this network namespace of it, from all others.
+struct HostMarks {
+  std::string boot_id;                  // empty where the kernel does not tell
+  std::uint64_t network_namespace = 0;  // that the calling thread is in
+
+  friend bool operator==(const HostMarks&, const HostMarks&) = default;
+};
+
+HostMarks host_marks();
+
+// Which process this is, for people: `HOSTNAME pid 1234`.
+std::string process_name();
 
 }  // namespace nexar::io

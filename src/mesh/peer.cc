@@ -58,10 +58,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
     case wire::FrameType::kQueued:
       return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
     case wire::FrameType::kWithdraw:
-      return decoded.template operator()<wire::Withdraw>([&](const auto& m) {
-        on_withdraw(header.group, m);
-        return Result<void>();
-      });
+      return decoded.template operator()<wire::Withdraw>([&](const auto& m) { return on_withdraw(header.group, m); });
     case wire::FrameType::kCredit:
       return decoded.template operator()<wire::Credit>([&](const wire::Credit& m) {
         Outbox& box = outbox(header.group);

@@ -31,6 +31,10 @@ namespace nexar::mesh {
 // Control frames that wait for room in their lane. A peer that lets this much pile up does not read.
 inline constexpr std::size_t kControlBacklogBytesMax = 4u << 20;
 
+// Announcements that were taken back before they came. Each has 64 bytes, and no more than these are on their way in a data lane of a
+// megabyte.
+inline constexpr std::size_t kWithdrawnEarlyMax = 16384;
+
 class Peer final : public transport::LinkHandler, public transport::BulkSource {
  public:
   // What a peer needs of the mesh. Both functions may call back into the peer.
@@ -141,7 +145,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   Result<void> on_watermark(const wire::Watermark& watermark);
   Result<void> on_want(GroupId group, const wire::Want& want);
   Result<void> on_queued(GroupId group, const wire::Queued& queued);
-  void on_withdraw(GroupId group, const wire::Withdraw& withdraw);
+  Result<void> on_withdraw(GroupId group, const wire::Withdraw& withdraw);
   template <typename M>
   void send_control(const M& message, GroupId group);
   bool send_frame(base::ByteView frame);
@@ -160,7 +164,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   std::unordered_map<std::uint64_t, Incoming> incoming_;
   std::uint64_t next_transfer_ = 1;
   std::uint64_t last_announced_ = 0;         // by the peer
-  std::set<std::uint64_t> withdrawn_early_;  // at most as many as announcements fit the peer's data lane
+  std::set<std::uint64_t> withdrawn_early_;  // at most kWithdrawnEarlyMax
 
   // The data frame that is arriving.
   Receive* arriving_ = nullptr;  // straight into the user's memory

@@ -193,21 +193,25 @@ void Peer::want(const Receive& receive) {
 }
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
-void Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
+Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
   if (withdraw.transfer > last_announced_) {
+    if (withdrawn_early_.size() == kWithdrawnEarlyMax)
+      return Error(ErrorCode::kRefused,
+                   fmt::format("rank {} took back more than {} messages that it had not announced", rank_, kWithdrawnEarlyMax));
     withdrawn_early_.insert(withdraw.transfer);
-    return;
+    return {};
   }
   if (around_.matcher.withdraw(group, rank_, withdraw.transfer) != nullptr) {
     announcement_taken(group);
-    return;
+    return {};
   }
   const auto found = incoming_.find(withdraw.transfer);
-  if (found == incoming_.end()) return;
+  if (found == incoming_.end()) return {};
   Receive* receive = found->second.receive;
   const Tag tag = found->second.tag;
   incoming_.erase(found);
   finish(*receive, Error(ErrorCode::kCancelled, fmt::format("rank {} took its message with tag {} back", rank_, tag)).with_rank(rank_));
+  return {};
 }
 
 bool Peer::stop(Receive& receive) {

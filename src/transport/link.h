@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "crypto/certificate.h"
+#include "io/address.h"
 #include "nexar/error.h"
 #include "nexar/result.h"
 #include "wire/header.h"
@@ -98,8 +99,17 @@ class Link {
   // Ends the link now. `reason` reaches the peer if anything does.
   virtual void abort(std::string_view reason) = 0;
 
-  // The peer's certificate; null before on_ready.
+  // From here on `handler` hears of the link instead of the one before. For links that have not ended.
+  virtual void set_handler(LinkHandler& handler) = 0;
+
+  // The peer's certificate; null before on_ready, and when none was asked for.
   virtual const crypto::Certificate* peer_certificate() const = 0;
+
+  // Where the peer is.
+  virtual const io::Address& peer_address() const = 0;
+
+  // Keying material that both ends of this link and nobody else can compute, for `label` and `context`. After on_ready.
+  virtual Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const = 0;
 
   virtual const LaneCounters& counters(wire::Lane lane) const = 0;
 

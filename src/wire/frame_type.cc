@@ -14,6 +14,11 @@ constexpr std::uint8_t kMatched = kFieldGroup | kFieldKey;                      
 constexpr std::uint8_t kStriped = kFieldKey | kFieldId | kFieldPart | kFieldGeneration;  // a position in a stripe of a transfer
 constexpr std::uint8_t kNone = 0;
 
+// Versions, rank, digest and host; then three lengths and what they count.
+constexpr std::uint32_t kJoinRequestBytesMin = 2 + 2 + 4 + 8 + 16 + 2 + 2 + 2;
+constexpr std::uint32_t kJoinRequestBytesMax = kJoinRequestBytesMin + kAgreedBytesMax + kDerBytesMax + kNodeNameBytesMax;
+constexpr std::uint32_t kViewPartBytes = 8 + 4 + 4 + 2;  // epoch, size, first, count
+
 constexpr FrameRules kRules[] = {
     // name, type, lane, flags, fields, more fields, shortest and longest payload
     {"hello", FrameType::kHello, Lane::kControl, 0, kNone, kNone, 68, 68},
@@ -42,6 +47,14 @@ constexpr FrameRules kRules[] = {
     {"rpc_large_reply", FrameType::kRpcLargeReply, Lane::kRpc, 0, kFieldGroup | kFieldId, kNone, 16, 16},
     {"rpc_failure", FrameType::kRpcFailure, Lane::kRpc, 0, kFieldGroup | kFieldId | kFieldPart, kNone, kErrorBytesMin, kErrorBytesMax},
     {"rpc_cancel", FrameType::kRpcCancel, Lane::kRpc, 0, kFieldGroup | kFieldId, kNone, 0, 0},
+    {"join_proof", FrameType::kJoinProof, Lane::kControl, 0, kNone, kNone, 32, 32},
+    {"seed_proof", FrameType::kSeedProof, Lane::kControl, 0, kNone, kNone, 32, 32},
+    {"join_request", FrameType::kJoinRequest, Lane::kControl, 0, kNone, kNone, kJoinRequestBytesMin, kJoinRequestBytesMax},
+    {"join_accept", FrameType::kJoinAccept, Lane::kControl, 0, kNone, kNone, 4 + 2 + 2, 4 + 2 * (2 + kDerBytesMax)},
+    {"join_refuse", FrameType::kJoinRefuse, Lane::kControl, 0, kNone, kNone, kErrorBytesMin, kErrorBytesMax},
+    {"join_ready", FrameType::kJoinReady, Lane::kControl, 0, kNone, kNone, 1 + kAddressBytes, 1 + kAddressesMax* kAddressBytes},
+    {"join_view", FrameType::kJoinView, Lane::kControl, 0, kNone, kNone, kViewPartBytes + kMemberBytesMin,
+     kViewPartBytes + kViewPartMembersMax* kMemberBytesMax},
 };
 
 constexpr std::uint8_t kNoRow = 0xff;

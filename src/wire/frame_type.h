@@ -47,6 +47,14 @@ enum class FrameType : std::uint8_t {
   kRpcLargeReply = 67,
   kRpcFailure = 68,
   kRpcCancel = 69,
+  // control, between a node that joins and the seed
+  kJoinProof = 80,
+  kSeedProof = 81,
+  kJoinRequest = 82,
+  kJoinAccept = 83,
+  kJoinRefuse = 84,
+  kJoinReady = 85,
+  kJoinView = 86,
 };
 
 // Bits of Header::flags.

@@ -33,6 +33,29 @@ inline constexpr std::uint32_t kLostNodesMax = 1024;
 // Stripes of one transfer. A link has a few bulk lanes; 64 is beyond what any host has queues for.
 inline constexpr std::uint32_t kStripesMax = 64;
 
+// A certificate or a request for one, in DER: ours have some 500 bytes.
+inline constexpr std::uint32_t kDerBytesMax = 4096;
+
+// The settings on which nodes agree, as text: ours have less than 1,000 bytes.
+inline constexpr std::uint32_t kAgreedBytesMax = 8 * 1024;
+
+// What people call a node that joins: a host's name, which has at most 64 bytes, and a process.
+inline constexpr std::uint32_t kNodeNameBytesMax = 128;
+
+// Addresses at which a node may be reached. More than a host has networks; each costs its peers a try.
+inline constexpr std::uint32_t kAddressesMax = 16;
+
+// Nodes of a world. A view of them has 20 MiB at most.
+inline constexpr std::uint32_t kWorldMax = 65536;
+
+// Members in one part of a view, so that a part stays under the 64 KiB of every other frame.
+inline constexpr std::uint32_t kViewPartMembersMax = 128;
+
+// Family, address, port; and a member with as many of them as may be.
+inline constexpr std::uint32_t kAddressBytes = 1 + 16 + 2;
+inline constexpr std::uint32_t kMemberBytesMin = 16 + 16 + 1;
+inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kAddressesMax * kAddressBytes;
+
 // Code, facts, sentence, operation, sequence, epoch, ranks: one error without its cause, at its shortest and at its longest.
 inline constexpr std::uint32_t kErrorBytesMin = 1 + 1 + 2 + 2;
 inline constexpr std::uint32_t kOneErrorBytesMax = 1 + 1 + (2 + kTextBytesMax) + (2 + kNameBytesMax) + 8 + 8 + (2 + 4 * kErrorRanksMax);

@@ -1,15 +1,17 @@
-// Writes the inputs that fuzzing starts from: one or more of every message, in the form that each fuzzer reads.
+// Writes the inputs that fuzzing starts from: one or more of everything that is parsed, in the form that each fuzzer reads.
 //
-//   fuzz_corpus DIR     makes DIR/header, DIR/messages and DIR/frame_parser
+//   fuzz_corpus DIR     makes DIR/header, DIR/messages, DIR/frame_parser and DIR/certificate
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "crypto/identity.h"
 #include "wire/any_message.h"
 
-namespace nexar::wire {
+namespace nexar {
 namespace {
 
 namespace fs = std::filesystem;
@@ -19,33 +21,46 @@ void write(const fs::path& path, base::ByteView bytes) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-std::vector<std::byte> as_message_input(const Sample& sample) {
+std::vector<std::byte> as_message_input(const wire::Sample& sample) {
   std::vector<std::byte> input = {static_cast<std::byte>(sample.message.index())};
   input.insert(input.end(), sample.frame.begin() + 8, sample.frame.end());
   return input;
 }
 
-void write_corpus(const fs::path& folder) {
+void write_frames(const fs::path& folder) {
   std::vector<std::vector<std::byte>> streams(4);
   for (std::size_t lane = 0; lane < streams.size(); ++lane) streams[lane] = {static_cast<std::byte>(lane), std::byte{1}};
-  for (const Sample& sample : samples()) {
-    write(folder / "header" / sample.name, base::ByteView(sample.frame).first(kHeaderBytes));
+  for (const wire::Sample& sample : wire::samples()) {
+    write(folder / "header" / sample.name, base::ByteView(sample.frame).first(wire::kHeaderBytes));
     write(folder / "messages" / sample.name, as_message_input(sample));
-    std::vector<std::byte>& stream = streams[static_cast<std::size_t>(rules_of(sample.type).lane)];
+    std::vector<std::byte>& stream = streams[static_cast<std::size_t>(wire::rules_of(sample.type).lane)];
     if (sample.frame.size() < 1024) stream.insert(stream.end(), sample.frame.begin(), sample.frame.end());
   }
   for (std::size_t lane = 0; lane < streams.size(); ++lane)
-    write(folder / "frame_parser" / std::string(to_string(static_cast<Lane>(lane))), streams[lane]);
+    write(folder / "frame_parser" / std::string(wire::to_string(static_cast<wire::Lane>(lane))), streams[lane]);
+}
+
+// Of an authority that nobody knows.
+void write_certificates(const fs::path& folder) {
+  constexpr std::chrono::sys_seconds kNow = std::chrono::sys_days(std::chrono::year(2026) / 11 / 15);
+  const crypto::LocalAuthority authority = crypto::LocalAuthority::make(ClusterId{}).value();
+  const crypto::Identity node = authority.make_node(NodeId{}, kNow).value();
+  write(folder / "node", node.certificate.der());
+  write(folder / "authority", node.authority.der());
+  write(folder / "request", crypto::CertificateRequest::make(node.key).value().der());
+  write(folder / "key", node.key.der().view());
 }
 
 }  // namespace
-}  // namespace nexar::wire
+}  // namespace nexar
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: %s DIR\n", argv[0]);
     return 2;
   }
-  nexar::wire::write_corpus(argv[1]);
+  const std::filesystem::path folder = argv[1];
+  nexar::write_frames(folder);
+  nexar::write_certificates(folder / "certificate");
   return 0;
 }

@@ -50,7 +50,7 @@ Connection::~Connection() {
   if (conn_ != nullptr) ngtcp2_conn_del(conn_);
 }
 
-Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier& verifier, base::Time now) {
+Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier* verifier, base::Time now) {
   const ngtcp2_callbacks callbacks = connection_callbacks();
   const ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
   const ngtcp2_transport_params parameters = connection_parameters();
@@ -66,7 +66,7 @@ Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier& verif
   return finish_start(tls, TlsSession::Side::kClient, verifier);
 }
 
-Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier& verifier, const FirstPacket& first, base::Time now) {
+Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, base::Time now) {
   server_ = true;
   const ngtcp2_callbacks callbacks = connection_callbacks();
   ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
@@ -91,7 +91,7 @@ Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier& verif
   return finish_start(tls, TlsSession::Side::kServer, verifier);
 }
 
-Result<void> Connection::finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier& verifier) {
+Result<void> Connection::finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier) {
   Result<std::unique_ptr<TlsSession>> session = TlsSession::make(tls, side, verifier);
   if (!session) return std::move(session).error();
   tls_ = *std::move(session);
@@ -143,6 +143,11 @@ void Connection::abort(std::string_view reason) {
   close_text_ = reason;
   abort_due_ = true;
   endpoint_.mark_dirty(*this);
+}
+
+Result<void> Connection::export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const {
+  if (!authenticated()) return Error(ErrorCode::kInternal, "keys were asked of a link before its handshake was done");
+  return tls_->export_key(label, context, key);
 }
 
 void Connection::settle(base::Time now) {

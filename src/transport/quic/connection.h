@@ -51,16 +51,14 @@ class Connection final : public Link {
   Connection& operator=(const Connection&) = delete;
 
   // Called once, by the endpoint. `first` is the client's first packet.
-  Result<void> start_client(const TlsContext& tls, PeerVerifier& verifier, base::Time now);
+  Result<void> start_client(const TlsContext& tls, PeerVerifier* verifier, base::Time now);
   struct FirstPacket {
     const ngtcp2_pkt_hd& header;
     const ngtcp2_cid* original_dcid;  // from a Retry token; null when there was none
   };
-  Result<void> start_server(const TlsContext& tls, PeerVerifier& verifier, const FirstPacket& first, base::Time now);
-  void set_handler(LinkHandler* handler) { handler_ = handler; }
+  Result<void> start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, base::Time now);
 
   State state() const { return state_; }
-  const io::Address& peer_address() const { return peer_; }
   bool is_server() const { return server_; }
   bool authenticated() const { return outgoing_.front().stream >= 0; }  // lanes are opened when the handshake is done
 
@@ -93,6 +91,9 @@ class Connection final : public Link {
   void bulk_ready() override;
   void close(std::string_view reason) override;
   void abort(std::string_view reason) override;
+  void set_handler(LinkHandler& handler) override { handler_ = &handler; }
+  const io::Address& peer_address() const override { return peer_; }
+  Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const override;
   const crypto::Certificate* peer_certificate() const override { return tls_ ? tls_->peer() : nullptr; }
   const LaneCounters& counters(wire::Lane lane) const override { return counters_[static_cast<std::size_t>(lane)]; }
 
@@ -122,7 +123,7 @@ class Connection final : public Link {
     Sink* sink_ = nullptr;
   };
 
-  Result<void> finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier& verifier);
+  Result<void> finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier);
 
   // Lanes (connection_lanes.cc).
   int open_streams();

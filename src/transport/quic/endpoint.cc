@@ -24,16 +24,31 @@ constexpr std::size_t kEthernetMtu = 1500;  // when the kernel does not know the
 
 // A closing packet is repeated for as long as the peer may not have seen it.
 constexpr base::Duration kTombstoneLifetime = std::chrono::seconds(2);
-constexpr std::size_t kTombstonesMax = 1024;  // beyond it the peer finds out by silence
 
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(Environment environment, const io::Address& local, const crypto::Identity& identity,
                                                  PeerVerifier& verifier, LinkAcceptor& acceptor) {
+  return open_with(environment, local, TlsContext::make(TlsContext::Credentials{identity.key, identity.certificate}), &verifier, &acceptor);
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open_to_anybody(Environment environment, const io::Address& local,
+                                                            const crypto::PrivateKey& key, const crypto::Certificate& certificate,
+                                                            LinkAcceptor& acceptor) {
+  return open_with(environment, local, TlsContext::make(TlsContext::Credentials{key, certificate}, TlsContext::Callers::kNotAsked), nullptr,
+                   &acceptor);
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open_anonymous(Environment environment, const io::Address& local, PeerVerifier& verifier) {
+  return open_with(environment, local, TlsContext::make(std::nullopt), &verifier, nullptr);
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open_with(Environment environment, const io::Address& local,
+                                                      Result<std::unique_ptr<TlsContext>> tls, PeerVerifier* verifier,
+                                                      LinkAcceptor* acceptor) {
+  if (!tls) return std::move(tls).error();
   Result<io::UdpSocket> socket = io::UdpSocket::open(local);
   if (!socket) return std::move(socket).error();
-  Result<std::unique_ptr<TlsContext>> tls = TlsContext::make(identity);
-  if (!tls) return std::move(tls).error();
   const io::Address bound = socket->local_address();
   std::unique_ptr<Endpoint> endpoint(new Endpoint(environment, *std::move(socket), bound, *std::move(tls), verifier, acceptor));
   if (auto watched = environment.loop.watch(endpoint->socket_.fd(), {.read = true}, *endpoint); !watched) return std::move(watched).error();
@@ -43,7 +58,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(Environment environment, const 
 }
 
 Endpoint::Endpoint(Environment environment, io::UdpSocket socket, const io::Address& local, std::unique_ptr<TlsContext> tls,
-                   PeerVerifier& verifier, LinkAcceptor& acceptor)
+                   PeerVerifier* verifier, LinkAcceptor* acceptor)
     : environment_(environment),
       socket_(std::move(socket)),
       local_(local),
@@ -66,8 +81,9 @@ Endpoint::~Endpoint() {
 }
 
 Result<Link*> Endpoint::connect(const io::Address& peer, LinkHandler& handler) {
+  NEXAR_ASSERT(verifier_ != nullptr, "who connects verifies whom it has reached");
   auto connection = std::make_unique<Connection>(*this, peer);
-  connection->set_handler(&handler);
+  connection->set_handler(handler);
   if (auto started = connection->start_client(*tls_, verifier_, environment_.loop.refresh()); !started) {
     for (const std::uint64_t id : connection->ids_) by_id_.erase(id);
     return std::move(started).error();

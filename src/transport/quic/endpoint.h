@@ -43,6 +43,9 @@ class LinkAcceptor {
 inline constexpr std::size_t kLoopbackPacketBytes = 65'000;
 inline constexpr std::size_t kSendBufferBytes = io::UdpSocket::kSuperPacketBytesMax + kLoopbackPacketBytes;
 
+// Connections that have ended are answered for by each of their ids, up to this many; beyond it a peer finds out by silence.
+inline constexpr std::size_t kTombstonesMax = 1024;
+
 struct EndpointCounters {
   std::uint64_t retries_sent = 0;
   std::uint64_t handshakes_dropped = 0;  // pending ones that made way
@@ -58,16 +61,25 @@ class Endpoint final : private io::Poller, private io::Watcher {
     io::Random& random;
   };
 
-  // Binds `local` and starts to listen. `verifier` and `acceptor` outlive the endpoint.
+  // Binds `local` and starts to listen. Both sides of every link show their certificates. `verifier` and `acceptor` outlive the endpoint.
   static Result<std::unique_ptr<Endpoint>> open(Environment environment, const io::Address& local, const crypto::Identity& identity,
                                                 PeerVerifier& verifier, LinkAcceptor& acceptor);
+
+  // One that asks its callers for no certificate, and cannot connect: who they are is found out by what they say. Their links have no
+  // peer_certificate().
+  static Result<std::unique_ptr<Endpoint>> open_to_anybody(Environment environment, const io::Address& local, const crypto::PrivateKey& key,
+                                                           const crypto::Certificate& certificate, LinkAcceptor& acceptor);
+
+  // One that has no certificate, and accepts nobody: it connects to those that do not ask for one, if `verifier` accepts theirs.
+  static Result<std::unique_ptr<Endpoint>> open_anonymous(Environment environment, const io::Address& local, PeerVerifier& verifier);
+
   ~Endpoint() override;
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   const io::Address& local_address() const { return local_; }
 
-  // Begins a handshake. The handler hears on_ready or on_end, never from inside this call.
+  // Begins a handshake; not for an endpoint that is open to anybody. The handler hears on_ready or on_end, never from inside this call.
   Result<Link*> connect(const io::Address& peer, LinkHandler& handler);
 
   // Sends what is due now instead of at the end of the loop's turn.
@@ -75,6 +87,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   std::size_t pending_handshakes() const { return pending_; }  // of strangers
   std::size_t connections() const { return connections_.size(); }
+  std::size_t tombstones() const { return tombstones_.size(); }
   const EndpointCounters& counters() const { return counters_; }
 
  private:
@@ -89,8 +102,11 @@ class Endpoint final : private io::Poller, private io::Watcher {
     std::uint64_t heard = 0;
   };
 
-  Endpoint(Environment environment, io::UdpSocket socket, const io::Address& local, std::unique_ptr<TlsContext> tls, PeerVerifier& verifier,
-           LinkAcceptor& acceptor);
+  Endpoint(Environment environment, io::UdpSocket socket, const io::Address& local, std::unique_ptr<TlsContext> tls, PeerVerifier* verifier,
+           LinkAcceptor* acceptor);
+  static Result<std::unique_ptr<Endpoint>> open_with(Environment environment, const io::Address& local,
+                                                     Result<std::unique_ptr<TlsContext>> tls, PeerVerifier* verifier,
+                                                     LinkAcceptor* acceptor);
 
   bool poll() override;
   void on_ready(io::Readiness ready) override;
@@ -127,15 +143,15 @@ class Endpoint final : private io::Poller, private io::Watcher {
   void remove_id(const ngtcp2_cid& id);
   void mark_dirty(Connection& connection);
   void handshake_done(const Connection& connection);
-  LinkHandler* handler_for(Connection& connection) { return acceptor_.on_link(connection); }
+  LinkHandler* handler_for(Connection& connection) { return acceptor_->on_link(connection); }
   void send_closing_packet(Connection& connection, base::ByteView packet);
 
   Environment environment_;
   io::UdpSocket socket_;
   io::Address local_;
   std::unique_ptr<TlsContext> tls_;
-  PeerVerifier& verifier_;
-  LinkAcceptor& acceptor_;
+  PeerVerifier* verifier_;  // null when callers are not asked who they are
+  LinkAcceptor* acceptor_;  // null when nobody is accepted
   io::Timer timer_;
   BlockPool small_blocks_;
   BlockPool bulk_blocks_;

@@ -63,7 +63,7 @@ void Endpoint::answer_for(Tombstone& tombstone) {
 // A packet of no connection that we know: a stranger's first, or nothing.
 Connection* Endpoint::accept(base::ByteView packet, const io::Address& from) {
   ngtcp2_pkt_hd header;
-  if (ngtcp2_accept(&header, data_of(packet), packet.size()) != 0) {
+  if (acceptor_ == nullptr || ngtcp2_accept(&header, data_of(packet), packet.size()) != 0) {
     ++counters_.packets_ignored;
     return nullptr;
   }

@@ -25,13 +25,15 @@ gnutls_datum_t datum(base::ByteView bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<TlsContext>> TlsContext::make(const crypto::Identity& identity) {
+Result<std::unique_ptr<TlsContext>> TlsContext::make(std::optional<Credentials> credentials, Callers callers) {
   std::unique_ptr<TlsContext> context(new TlsContext);
+  context->callers_ = callers;
   if (const int code = gnutls_certificate_allocate_credentials(&context->credentials_); code < 0) return tls_error("credentials", code);
   if (const int code = gnutls_priority_init(&context->priorities_, kPriorities, nullptr); code < 0) return tls_error("priorities", code);
 
-  const gnutls_datum_t certificate = datum(identity.certificate.der());
-  const gnutls_datum_t key = datum(identity.key.der().view());
+  if (!credentials) return context;
+  const gnutls_datum_t certificate = datum(credentials->certificate.der());
+  const gnutls_datum_t key = datum(credentials->key.der().view());
   if (const int code = gnutls_certificate_set_x509_key_mem(context->credentials_, &certificate, &key, GNUTLS_X509_FMT_DER); code < 0)
     return tls_error("our certificate and key", code);
   return context;
@@ -42,7 +44,7 @@ TlsContext::~TlsContext() {
   if (priorities_ != nullptr) gnutls_priority_deinit(priorities_);
 }
 
-Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, Side side, PeerVerifier& verifier) {
+Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, Side side, PeerVerifier* verifier) {
   std::unique_ptr<TlsSession> made(new TlsSession(verifier));
   const bool server = side == Side::kServer;
   const unsigned flags = (server ? GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET : GNUTLS_CLIENT) | GNUTLS_NO_END_OF_EARLY_DATA;
@@ -61,8 +63,10 @@ Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, 
   const gnutls_datum_t protocol = datum(std::as_bytes(std::span(kProtocol)));
   if (const int code = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY); code < 0)
     return tls_error("protocol name", code);
-  if (server) gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-  gnutls_session_set_verify_function(session, &TlsSession::verify_peer);
+  const bool verified = !server || context.callers_ == TlsContext::Callers::kShowCertificate;
+  NEXAR_ASSERT(!verified || verifier != nullptr, "somebody verifies the certificate that is asked for");
+  if (server) gnutls_certificate_server_set_request(session, verified ? GNUTLS_CERT_REQUIRE : GNUTLS_CERT_IGNORE);
+  if (verified) gnutls_session_set_verify_function(session, &TlsSession::verify_peer);
   return made;
 }
 
@@ -94,7 +98,7 @@ Result<crypto::Certificate> TlsSession::check_peer() const {
   Result<crypto::Certificate> certificate =
       crypto::Certificate::parse(base::ByteView(reinterpret_cast<const std::byte*>(chain[0].data), chain[0].size));
   if (!certificate) return certificate;
-  if (auto accepted = verifier_.verify(*certificate); !accepted) return std::move(accepted).error();
+  if (auto accepted = verifier_->verify(*certificate); !accepted) return std::move(accepted).error();
   return certificate;
 }
 

@@ -1,6 +1,7 @@
-// The TLS side of a QUIC handshake: TLS 1.3, mutual, one cipher suite, no tickets, no early data.
+// The TLS side of a QUIC handshake: TLS 1.3, mutual unless said otherwise, one cipher suite, no tickets, no early data.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "crypto/certificate.h"
-#include "crypto/identity.h"
+#include "crypto/private_key.h"
 #include "nexar/result.h"
 #include "transport/peer_verifier.h"
 #include "transport/quic/compat.h"
@@ -19,7 +20,18 @@ namespace nexar::transport::quic {
 // What all sessions of an endpoint share: who we are and which algorithms we speak.
 class TlsContext {
  public:
-  static Result<std::unique_ptr<TlsContext>> make(const crypto::Identity& identity);
+  // What we show to the peer.
+  struct Credentials {
+    const crypto::PrivateKey& key;
+    const crypto::Certificate& certificate;
+  };
+  enum class Callers : std::uint8_t {
+    kShowCertificate,  // and it is verified
+    kNotAsked,
+  };
+
+  // Without credentials only the client's side can be played, against a server that does not ask.
+  static Result<std::unique_ptr<TlsContext>> make(std::optional<Credentials> credentials, Callers callers = Callers::kShowCertificate);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -30,6 +42,7 @@ class TlsContext {
 
   gnutls_certificate_credentials_t credentials_ = nullptr;
   gnutls_priority_t priorities_ = nullptr;
+  Callers callers_ = Callers::kShowCertificate;
 };
 
 // The handshake of one connection, and what is known of the peer after it. Owned by its connection.
@@ -37,8 +50,8 @@ class TlsSession {
  public:
   enum class Side { kClient, kServer };
 
-  // `verifier` outlives the session.
-  static Result<std::unique_ptr<TlsSession>> make(const TlsContext& context, Side side, PeerVerifier& verifier);
+  // `verifier` outlives the session; it is null for a server that asks for no certificate.
+  static Result<std::unique_ptr<TlsSession>> make(const TlsContext& context, Side side, PeerVerifier* verifier);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -56,11 +69,11 @@ class TlsSession {
   Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const;
 
  private:
-  explicit TlsSession(PeerVerifier& verifier) : verifier_(verifier) {}
+  explicit TlsSession(PeerVerifier* verifier) : verifier_(verifier) {}
   static int verify_peer(gnutls_session_t session);
   Result<crypto::Certificate> check_peer() const;
 
-  PeerVerifier& verifier_;
+  PeerVerifier* verifier_;
   ngtcp2_crypto_conn_ref reference_{};  // leads from the session back to here
   ngtcp2_conn* conn_ = nullptr;
   gnutls_session_t session_ = nullptr;

@@ -21,7 +21,10 @@ class HeldLink final : public transport::Link {
   void bulk_ready() override {}
   void close(std::string_view) override {}
   void abort(std::string_view reason) override { aborted = reason; }
+  void set_handler(transport::LinkHandler&) override {}
   const crypto::Certificate* peer_certificate() const override { return nullptr; }
+  const io::Address& peer_address() const override { return address_; }
+  Result<void> export_key(std::string_view, base::ByteView, base::ByteSpan) const override { return {}; }
   const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
 
   bool full = false;
@@ -29,6 +32,7 @@ class HeldLink final : public transport::Link {
   std::vector<wire::Header> sent;
 
  private:
+  io::Address address_;
   transport::LaneCounters counters_;
 };
 
@@ -146,6 +150,13 @@ TEST_F(PeerLimitsTest, ControlFramesThatFoundNoRoomGoWhenThereIsSome) {
   link.full = false;
   mesh.handler(1).on_room(wire::Lane::kControl);
   EXPECT_EQ(link.sent.size(), 10u);
+}
+
+TEST_F(PeerLimitsTest, AWithdrawalMayOvertakeItsAnnouncementButNotWithoutEnd) {
+  for (std::uint64_t transfer = 1; transfer <= kWithdrawnEarlyMax; ++transfer) ASSERT_TRUE(receive(wire::Withdraw{.transfer = transfer}));
+  expect_refused(receive(wire::Withdraw{.transfer = kWithdrawnEarlyMax + 1}), "that it had not announced");
+  ASSERT_TRUE(receive(wire::Announce{.key = 1, .transfer = 1, .bytes = 1}));
+  EXPECT_EQ(mesh.matcher().arrivals(), 0u) << "it was taken back before it came";
 }
 
 TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Goodbye{}, 0), "which nothing here takes"); }

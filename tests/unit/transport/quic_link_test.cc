@@ -250,6 +250,31 @@ TEST_F(QuicTest, AStormOfPeersIsAskedToComeBackAndAllGetIn) {
   EXPECT_GT(server.endpoint->counters().retries_sent, 0u);
 }
 
+TEST_F(QuicTest, EndedConnectionsAreRememberedWithinABoundAndForAWhile) {
+  Side client(*loop, authority, 1);
+  Side server(*loop, authority, 2);
+  std::size_t rounds = 0;
+  // Each leaves an id or more. They are forgotten after two seconds, and a machine that is too slow to reach the bound in those fails here.
+  for (; server.endpoint->tombstones() < quic::kTombstonesMax && rounds < 4 * quic::kTombstonesMax; ++rounds) {
+    Recorder handler;
+    server.accepted.clear();
+    connect(client, server, handler);
+    ASSERT_TRUE(handler.ready);
+    server.accepted.back()->link->abort("enough");
+    run_until([&] { return handler.end && server.accepted.back()->end; });
+  }
+  EXPECT_EQ(server.endpoint->tombstones(), quic::kTombstonesMax);
+  Recorder handler;
+  server.accepted.clear();
+  connect(client, server, handler);
+  EXPECT_TRUE(handler.ready) << "and one more gets in";
+  handler.link->abort("enough");
+  run_until([&] { return server.accepted.back()->end.has_value(); });
+  EXPECT_EQ(server.endpoint->tombstones(), quic::kTombstonesMax);
+  run_until([&] { return server.endpoint->tombstones() == 0; });
+  EXPECT_EQ(server.endpoint->tombstones(), 0u);
+}
+
 TEST(Admission, AsksForProofUnderLoadAndReplacesTheOldestWhenFull) {
   using quic::Admission;
   EXPECT_EQ(quic::admit(0, false), Admission::kAdmit);

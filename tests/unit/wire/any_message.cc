@@ -1,5 +1,6 @@
 #include "wire/any_message.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -79,6 +80,26 @@ CallDescriptor largest_call() {
 
 Progress largest_progress() { return {kU32, kU32, kU64, std::numeric_limits<Rank>::max()}; }
 
+NodeAddress address(std::uint8_t family, std::uint16_t port) {
+  NodeAddress address{static_cast<NodeAddress::Family>(family), {}, port};
+  std::fill_n(address.ip.begin(), family == 4 ? 4 : 16, std::byte{0xfd});
+  return address;
+}
+
+std::vector<NodeAddress> most_addresses() {
+  std::vector<NodeAddress> addresses(kAddressesMax, address(6, kU16));
+  addresses.back() = address(4, kU16);
+  return addresses;
+}
+
+std::array<std::byte, kProofBytes> proof() {
+  std::array<std::byte, kProofBytes> bytes;
+  bytes.fill(std::byte{0x77});
+  return bytes;
+}
+
+std::vector<std::byte> der() { return std::vector<std::byte>(kDerBytesMax, std::byte{0x30}); }
+
 std::vector<AnyMessage> smallest() {
   return {Hello{},
           Ping{},
@@ -105,7 +126,14 @@ std::vector<AnyMessage> smallest() {
           RpcReply{},
           RpcLargeReply{.transfer = 1},
           RpcFailure{},
-          RpcCancel{}};
+          RpcCancel{},
+          JoinProof{},
+          SeedProof{},
+          JoinRequest{},
+          JoinAccept{},
+          JoinRefuse{},
+          JoinReady{{address(4, 1)}},
+          JoinView{.size = 1, .members = {{}}}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -144,6 +172,16 @@ std::vector<AnyMessage> largest() {
       RpcFailure{kU64, RpcStatus::kRefused, lost()},
       RpcFailure{kU64, RpcStatus::kHandlerError, longest_error()},
       RpcCancel{kU64},
+      JoinProof{proof()},
+      SeedProof{proof()},
+      JoinRequest{kU16, kU16, std::numeric_limits<Rank>::max(), kU64, HostId{node(0xfd).bytes}, std::string(kAgreedBytesMax, 'c'), der(),
+                  std::string(kNodeNameBytesMax, 'n')},
+      JoinAccept{std::numeric_limits<Rank>::max(), der(), der()},
+      JoinRefuse{lost()},
+      JoinRefuse{longest_error()},
+      JoinReady{most_addresses()},
+      JoinView{kU64, kWorldMax, kWorldMax - kViewPartMembersMax,
+               std::vector<JoinView::Member>(kViewPartMembersMax, {node(0xee), HostId{node(0xed).bytes}, most_addresses()})},
   };
 }
 

@@ -63,6 +63,12 @@ TEST(Docs, ListEveryLimit) {
   limit("an error with its causes", kErrorBytesMax);
   limit("lost nodes of a revocation", kLostNodesMax);
   limit("stripes of a transfer", kStripesMax);
+  limit("certificate or request", kDerBytesMax);
+  limit("agreed settings", kAgreedBytesMax);
+  limit("name of a node", kNodeNameBytesMax);
+  limit("addresses of a node", kAddressesMax);
+  limit("nodes of a world", kWorldMax);
+  limit("members of a part of a view", kViewPartMembersMax);
 }
 
 TEST(Docs, ListEveryOperation) {

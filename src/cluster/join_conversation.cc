@@ -1,0 +1,107 @@
+#include "cluster/join_conversation.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "cluster/join_proof.h"
+#include "cluster/node_address.h"
+#include "crypto/secret.h"
+
+namespace nexar::cluster {
+
+using wire::FrameType;
+
+void JoinConversation::on_ready() { state_ = State::kConnected; }
+
+void JoinConversation::begin() {
+  NEXAR_ASSERT(state_ == State::kConnected && link_ != nullptr, "a conversation begins once, on a link");
+  state_ = State::kProving;
+  const Result<crypto::Sha256> proof = join_proof(JoinRole::kWorker, token_.secret.view(), token_.cluster, *link_);
+  if (!proof || !send(*link_, wire::JoinProof{*proof})) leave("no proof could be made");
+}
+
+void JoinConversation::tell(const std::vector<io::Address>& addresses) {
+  NEXAR_ASSERT(state_ == State::kAccepted && link_ != nullptr, "who was accepted tells where it is");
+  state_ = State::kWaiting;
+  view_ = {};
+  if (!send(*link_, wire::JoinReady{to_wire(addresses)})) leave("there is no room to say where this node is");
+}
+
+void JoinConversation::leave(std::string_view reason) {
+  if (link_ != nullptr) link_->close(reason);
+}
+
+bool JoinConversation::expects(FrameType type) const {
+  const bool speaks = state_ == State::kProving || state_ == State::kAsking || state_ == State::kAccepted || state_ == State::kWaiting;
+  switch (type) {
+    case FrameType::kJoinRefuse: return speaks;
+    case FrameType::kSeedProof: return state_ == State::kProving;
+    case FrameType::kJoinAccept: return state_ == State::kAsking;
+    case FrameType::kJoinView: return state_ == State::kWaiting;
+    default: return false;
+  }
+}
+
+Result<void> JoinConversation::on_message(const wire::Header& header, base::ByteView payload) {
+  switch (header.type) {
+    case FrameType::kSeedProof: {
+      const auto message = wire::decode_frame<wire::SeedProof>(header, payload);
+      return message ? check_proof(*message) : Result<void>(message.error());
+    }
+    case FrameType::kJoinAccept: {
+      auto message = wire::decode_frame<wire::JoinAccept>(header, payload);
+      if (!message) return std::move(message).error();
+      answer_ = *std::move(message);
+      state_ = State::kAccepted;
+      return {};
+    }
+    case FrameType::kJoinView: {
+      const auto message = wire::decode_frame<wire::JoinView>(header, payload);
+      return message ? add_part(*message) : Result<void>(message.error());
+    }
+    default: {
+      const auto message = wire::decode_frame<wire::JoinRefuse>(header, payload);
+      if (!message) return message.error();
+      error_ = message->error;
+      state_ = State::kRefused;
+      return {};
+    }
+  }
+}
+
+// Nothing but the proof has been said until here.
+Result<void> JoinConversation::check_proof(const wire::SeedProof& message) {
+  const Result<crypto::Sha256> expected = join_proof(JoinRole::kSeed, token_.secret.view(), token_.cluster, *link_);
+  if (!expected) return expected.error();
+  if (!crypto::equal_constant_time(*expected, message.proof)) {
+    error_ =
+        Error(ErrorCode::kRefused, fmt::format("the seed at {} does not know the secret of the token", link_->peer_address().to_string()));
+    state_ = State::kRefused;
+    leave("the seed does not know the secret");
+    return {};
+  }
+  state_ = State::kAsking;
+  if (!send(*link_, request_)) return Error(ErrorCode::kOverloaded, "there is no room for the request");
+  return {};
+}
+
+Result<void> JoinConversation::add_part(const wire::JoinView& part) {
+  const bool fits = part.first == view_.members.size() && (part.first == 0 || part.epoch == view_.epoch);
+  if (!fits) return Error(ErrorCode::kRefused, "the parts of the view do not fit together");
+  view_.epoch = part.epoch;
+  for (const wire::JoinView::Member& member : part.members)
+    view_.members.push_back({member.node, member.host, from_wire(member.addresses)});
+  if (view_.members.size() == part.size) state_ = State::kComplete;
+  return {};
+}
+
+void JoinConversation::on_end(const transport::LinkEnd& end) {
+  link_ = nullptr;
+  if (state_ == State::kComplete || state_ == State::kRefused) return;
+  error_ = end.error;
+  state_ = end.kind == transport::LinkEnd::Kind::kRefused ? State::kRefused : State::kEnded;
+}
+
+}  // namespace nexar::cluster

@@ -1,0 +1,158 @@
+// Seed: the service on a thread of its own.
+#include "nexar/seed.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cluster/host_port.h"
+#include "cluster/seed_service.h"
+#include "io/epoll_loop.h"
+#include "io/stderr_log.h"
+#include "io/thread.h"
+#include "wire/limits.h"
+
+namespace nexar {
+namespace {
+
+// A thread that has nothing to do sleeps; timers, packets and stop() wake it.
+constexpr base::Duration kLongestTurn = std::chrono::seconds(10);
+
+// How long stop() waits until everybody has heard of it: a few round trips, and short beside a program's exit.
+constexpr base::Duration kStopLimit = std::chrono::milliseconds(500);
+
+// The addresses that HOST:PORT means here, one of which is bound.
+Result<std::vector<io::Address>> addresses_of(const std::string& text) {
+  const Result<cluster::HostPort> listen = cluster::parse_host_port(text);
+  if (!listen) return listen.error();
+  return io::resolve(listen->host, listen->port);
+}
+
+}  // namespace
+
+class Seed::Service {
+ public:
+  static Result<std::unique_ptr<Service>> start(SeedOptions options);
+  ~Service() { stop(); }
+
+  const std::string& address() const { return address_; }
+  Result<void> wait_formed();
+  void stop();
+
+ private:
+  Service() = default;
+  Result<void> open(SeedOptions options);
+  void run();
+  void decide(Result<void> decision);
+
+  std::uint32_t forks_ = io::forks();
+  std::string address_;
+  std::unique_ptr<io::EpollLoop> loop_;
+  std::unique_ptr<cluster::SeedService> seed_;  // of the thread, once that runs
+  std::thread thread_;
+  std::atomic<bool> stopping_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Result<void>> decision_;
+};
+
+Result<std::unique_ptr<Seed::Service>> Seed::Service::start(SeedOptions options) {
+  std::unique_ptr<Service> service(new Service);
+  if (Result<void> opened = service->open(std::move(options)); !opened) return std::move(opened).error();
+  Result<std::thread> thread = io::start_thread("nexar-seed", [self = service.get()] { self->run(); });
+  if (!thread) return std::move(thread).error();
+  service->thread_ = *std::move(thread);
+  return service;
+}
+
+Result<void> Seed::Service::open(SeedOptions options) {
+  if (options.world < 1 || options.world > static_cast<int>(wire::kWorldMax))
+    return Error(ErrorCode::kInvalidArgument, fmt::format("a world of {} nodes: it has 1 to {}", options.world, wire::kWorldMax));
+  if (options.formation <= base::Duration::zero()) return Error(ErrorCode::kInvalidArgument, "a world needs some time to form");
+  const Result<std::vector<io::Address>> addresses = addresses_of(options.listen);
+  if (!addresses) return addresses.error();
+  Result<std::unique_ptr<io::EpollLoop>> loop = io::EpollLoop::open();
+  if (!loop) return std::move(loop).error();
+  loop_ = *std::move(loop);
+
+  std::optional<Error> first_failure;
+  for (const io::Address& address : *addresses) {
+    const SeedCredentials::Content& given = options.credentials.content();
+    Result<crypto::PrivateKey> key = crypto::PrivateKey::parse(given.key.der().view());
+    if (!key) return std::move(key).error();
+    auto seed = cluster::SeedService::open({*loop_, io::system_random(), io::real_clock()},
+                                           {address,
+                                            options.world,
+                                            options.formation,
+                                            {given.cluster, *std::move(key), crypto::Secret(given.secret.view())},
+                                            base::Logger(options.log, io::stderr_log())},
+                                           [this](Result<void> decision) { decide(std::move(decision)); });
+    if (seed) {
+      seed_ = *std::move(seed);
+      address_ = seed_->address().to_string();
+      return {};
+    }
+    if (!first_failure) first_failure = std::move(seed).error();
+  }
+  return *first_failure;
+}
+
+void Seed::Service::run() {
+  while (!stopping_.load()) loop_->turn(kLongestTurn);
+  seed_->stop();
+  const base::Time until = loop_->refresh() + kStopLimit;
+  while (!seed_->is_empty() && loop_->refresh() < until) loop_->turn(std::chrono::milliseconds(10));
+  seed_.reset();
+}
+
+void Seed::Service::decide(Result<void> decision) {
+  const std::lock_guard lock(mutex_);
+  if (!decision_) decision_ = std::move(decision);
+  changed_.notify_all();
+}
+
+Result<void> Seed::Service::wait_formed() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return decision_.has_value(); });
+  return *decision_;
+}
+
+void Seed::Service::stop() {
+  if (!thread_.joinable()) return;
+  if (io::forks() != forks_) {  // the thread is the parent's
+    thread_.detach();
+    static auto& forgotten = *new std::vector<std::unique_ptr<cluster::SeedService>>();  // reachable, so that no leak checker objects
+    forgotten.push_back(std::move(seed_));
+    static auto& loops = *new std::vector<std::unique_ptr<io::EpollLoop>>();
+    loops.push_back(std::move(loop_));
+    return;
+  }
+  stopping_.store(true);
+  loop_->wake();
+  thread_.join();
+  decide(Error(ErrorCode::kCancelled, "the seed was stopped before the world was complete"));
+}
+
+Seed::Seed(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+Seed::Seed(Seed&&) noexcept = default;
+Seed& Seed::operator=(Seed&&) noexcept = default;
+Seed::~Seed() = default;
+
+Result<Seed> Seed::start(SeedOptions options) {
+  Result<std::unique_ptr<Service>> service = Service::start(std::move(options));
+  if (!service) return std::move(service).error();
+  return Seed(*std::move(service));
+}
+
+const std::string& Seed::address() const { return service_->address(); }
+Result<void> Seed::wait_formed() const { return service_->wait_formed(); }
+void Seed::stop() { service_->stop(); }
+
+}  // namespace nexar
