@@ -1,6 +1,7 @@
 // The subcommands of `nexar`. Each adds itself to the command line; what it returns from its callback is the exit status.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& prog
 
 // Cuts the program and its arguments off the words of `nexar run`, so that its options are not taken for ours.
 std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& words);
+
+// `nexar seed` and `nexar token`.
+void add_seed(CLI::App& app, Action& action);
+
+// An option that is a time, such as 500ms.
+void add_duration(CLI::App& command, const std::string& name, const std::string& help, std::function<void(std::chrono::nanoseconds)> take);
 
 // The options of a command that starts ranks.
 void add_launch_options(CLI::App& command, launch::LaunchOptions& options);

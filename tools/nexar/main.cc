@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
   add_info(app, action);
   std::vector<std::string> program;
   add_run(app, action, program);
+  add_seed(app, action);
 
   try {
     std::vector<std::string> words(argv + 1, argv + argc);

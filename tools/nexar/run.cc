@@ -1,8 +1,10 @@
 // `nexar run`: a program as the ranks of a world; and `nexar _rank`, its far end on another host.
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,28 +17,25 @@
 
 namespace nexar::tool {
 
-void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
-  const auto duration = [](std::chrono::nanoseconds& target, const std::string& text) {
+void add_duration(CLI::App& command, const std::string& name, const std::string& help, std::function<void(std::chrono::nanoseconds)> take) {
+  const auto parse = [take = std::move(take), name](const std::string& text) {
     const auto value = base::parse_duration(text);
-    if (!value) throw CLI::ValidationError(fmt::format("\"{}\" is no duration such as 500ms or 10s", text));
-    target = *value;
+    if (!value) throw CLI::ValidationError(name, fmt::format("\"{}\" is no duration such as 500ms or 10s", text));
+    take(*value);
   };
+  command.add_option_function<std::string>(name, parse, help);
+}
+
+void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
   command.add_option("-n", options.world, "Ranks; without it one for each slot of the hosts")->check(CLI::Range(1, launch::kWorldMax));
   command.add_option("--hosts", options.hosts, "Hosts with their slots: a,b:2");
   command.add_option("--ssh", options.ssh, "What runs a command on a host: COMMAND HOST WORDS...")->capture_default_str();
   command.add_option("--nexar", options.nexar, "Where this tool is on the hosts; without it where it is here");
   command.add_option("--listen", options.listen, "The address, with or without a port, at which the ranks reach the seed");
-  command.add_option_function<std::string>(
-      "--timeout",
-      [&options, duration](const std::string& text) {
-        std::chrono::nanoseconds value{};
-        duration(value, text);
-        options.timeout = value;
-      },
-      "End the ranks after this time, with status 124");
-  command.add_option_function<std::string>(
-      "--grace", [&options, duration](const std::string& text) { duration(options.grace, text); },
-      "Between asking a rank to end and killing it; 5s");
+  add_duration(command, "--timeout", "End the ranks after this time, with status 124", [&options](auto value) { options.timeout = value; });
+  add_duration(command, "--grace", "Between asking a rank to end and killing it; 5s", [&options](auto value) { options.grace = value; });
+  add_duration(command, "--formation", "How long the seed waits for all ranks to join; 10min",
+               [&options](auto value) { options.formation = value; });
 }
 
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {

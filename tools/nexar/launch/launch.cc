@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "launch/child.h"
+#include "launch/embedded_seed.h"
 #include "launch/hosts.h"
 #include "launch/keeper.h"
 #include "launch/remote_rank.h"
@@ -145,7 +146,9 @@ int launch(const LaunchOptions& options) {
   Result<Keeper> keeper = Keeper::start();
   if (!keeper) return fail(options, keeper.error().sentence(), 1);
 
-  const Variables rendezvous;
+  Result<EmbeddedSeed> seed = start_seed(options.listen, plan.places, options.formation);
+  if (!seed) return fail(options, seed.error().to_string(), seed.error().code() == ErrorCode::kInvalidArgument ? kBadOptions : 1);
+  const Variables rendezvous = {{"NEXAR_SEED", seed->address}, {"NEXAR_TOKEN", seed->token}};
   Supervisor supervisor({options.name, {options.prefix, wants_colour()}, options.grace, options.timeout}, *signals, *keeper);
   const int world = static_cast<int>(plan.places.size());
   for (int rank = 0; rank < world; ++rank) {

@@ -18,7 +18,8 @@ struct LaunchOptions {
   bool prefix = true;              // mark lines with the rank that wrote them
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   std::optional<std::chrono::nanoseconds> timeout;
-  std::vector<std::string> program;  // and its arguments
+  std::chrono::nanoseconds formation = std::chrono::minutes(10);  // programs may read data before they join
+  std::vector<std::string> program;                               // and its arguments
 };
 
 // Runs the world to its end and returns the status to exit with. What is wrong with the options is said on standard error: status 2; a
