@@ -94,10 +94,11 @@ class Supervisor {
   bool input_open_ = true;                     // our own standard input, as far as we read it
   std::optional<int> status_;                  // of the first failure
   bool stopping_ = false;                      // the ranks have been asked to end
+  bool interrupted_ = false;                   // because we were
   bool killed_ = false;                        // and then killed
   std::optional<Clock::time_point> kill_at_;   // end of the grace
   std::optional<Clock::time_point> cut_at_;    // remote shells that have not ended by themselves
-  std::optional<Clock::time_point> leave_at_;  // all ranks were killed: output that nobody takes is dropped
+  std::optional<Clock::time_point> leave_at_;  // all have ended on request: output that nobody takes is dropped
   std::optional<Clock::time_point> timeout_at_;
 };
 

@@ -31,7 +31,7 @@ void Supervisor::on_signal(int signal) {
         return kill_all();
       }
       // How the ranks end is now their answer to it; only if there were none to answer is it ours.
-      stopping_ = true;
+      stopping_ = interrupted_ = true;
       kill_at_ = Clock::now() + options_.grace;
       return pass_on(signal);
     case SIGTSTP:
@@ -102,7 +102,7 @@ void Supervisor::on_end(Rank& rank, const siginfo_t& how) {
   end_descendants(spared_, std::chrono::seconds(2));
   kill_at_.reset();
   cut_at_.reset();
-  if (killed_) leave_at_ = Clock::now() + std::chrono::seconds(1);
+  if (interrupted_ || killed_) leave_at_ = Clock::now() + std::chrono::seconds(1);
 }
 
 void Supervisor::stop(int status, const std::string& why) {
