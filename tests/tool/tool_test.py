@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Usage: tool_test.py NEXAR: the command line answers, and refuses in one line."""
 import json
+import signal
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 NEXAR = sys.argv[1]
 
@@ -35,6 +38,45 @@ class Tool(unittest.TestCase):
             self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "quic", 0))
             self.assertGreater(row["time_us"], 0)
 
+    def test_token_new_makes_two_files_for_their_owner_or_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            seed, token = Path(folder) / "seed", Path(folder) / "token"
+            done = run("token", "new", "--seed-file", seed, "--token-file", token)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+            self.assertRegex(token.read_text(), r"^nxr1-[a-z0-9]{128}\n$")
+            for file in (seed, token):
+                self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+            for first, second, named in ((seed, f"{folder}/other", str(seed)), (f"{folder}/other", token, str(token)), ("/nonesuch/x", f"{folder}/other", "/nonesuch/x")):
+                done = run("token", "new", "--seed-file", first, "--token-file", second)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(named, done.stderr)
+            self.assertEqual(sorted(file.name for file in Path(folder).iterdir()), ["seed", "token"])
+
+    def test_seed_says_where_it_listens_and_stays_until_interrupted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            token = Path(folder) / "token"
+            with subprocess.Popen([NEXAR, "seed", "--listen", "127.0.0.1:0", "--world", "2", "--token-file", token], stdout=subprocess.PIPE, text=True) as seed:
+                self.assertRegex(seed.stdout.readline(), r"^seed listening on 127\.0\.0\.1:[1-9]\d*\n$")
+                self.assertEqual(token.stat().st_mode & 0o777, 0o600)
+                seed.send_signal(signal.SIGTERM)
+                self.assertEqual(seed.wait(timeout=30), 0)
+            done = run("seed", "--listen", "127.0.0.1:0", "--world", "2", "--token-file", token)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(str(token), done.stderr)
+
+    def test_seed_says_who_has_not_come(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("seed", "--listen", "127.0.0.1:0", "--world", "2", "--token-file", f"{folder}/token", "--formation", "50ms")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("rank 0, 1", done.stderr)
+
+    def test_a_seed_that_cannot_listen_leaves_no_token(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("seed", "--listen", "nonesuch.invalid:1", "--world", "2", "--token-file", f"{folder}/token")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("nonesuch.invalid", done.stderr)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+
     def test_help_lists_the_commands(self):
         for arguments in (["--help"], ["info", "--help"]):
             done = run(*arguments)
@@ -42,7 +84,7 @@ class Tool(unittest.TestCase):
             self.assertIn("info", done.stdout)
 
     def test_bad_command_lines_are_refused_in_one_line(self):
-        for arguments, named in ((["bench", "p2p", "--mode", "sideways"], "sideways"), (["bench"], "bench"), (["bogus"], "bogus"), ([], "command"), (["info", "--yaml"], "--yaml"), (["--wrong"], "--wrong"), (["info", "x"], "x")):
+        for arguments, named in ((["bench", "p2p", "--mode", "sideways"], "sideways"), (["bench"], "bench"), (["seed", "--listen", "x:1", "--world", "2"], "--seed-file"), (["token"], "token"), (["bogus"], "bogus"), ([], "command"), (["info", "--yaml"], "--yaml"), (["--wrong"], "--wrong"), (["info", "x"], "x")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertEqual(done.stdout, "")
