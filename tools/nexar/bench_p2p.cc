@@ -3,13 +3,12 @@
 // The two nodes are threads of this process, each on a core of its own, linked over real QUIC on loopback or between two network
 // namespaces. Shapes and columns are those of bench/peers/tcp_exchange, so that the two can be set beside each other.
 #include <algorithm>
-#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +25,14 @@ namespace nexar::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Tags 1 and 2 are those of the messages that are measured.
+constexpr Tag kMeetTag = 3;
+constexpr Tag kCountTag = 4;
+constexpr Tag kLoadTag = 5;
+constexpr Tag kMoreTag = 6;
+constexpr std::size_t kLoadBytes = std::size_t{1} << 30;
+constexpr std::size_t kPings = 2000;
 
 struct Options {
   std::vector<std::string> modes = {"pingpong", "oneway", "exchange"};
@@ -97,61 +104,100 @@ class End {
   std::vector<std::byte> in_;
 };
 
+std::vector<std::size_t> sizes_of(const Options& options) {
+  std::vector<std::size_t> sizes;
+  for (const std::string& text : options.bytes) {
+    const std::optional<std::uint64_t> bytes = base::parse_size(text);
+    if (!bytes || *bytes == 0) throw std::runtime_error(fmt::format("--bytes: \"{}\" is no size such as 8, 64K or 1MiB", text));
+    sizes.push_back(static_cast<std::size_t>(*bytes));
+  }
+  return sizes;
+}
+
 std::size_t iterations_for(std::size_t bytes, std::size_t asked) {
   if (asked != 0) return asked;
   constexpr std::size_t kBytesPerRun = 2ull << 30;
   return std::clamp<std::size_t>(kBytesPerRun / (bytes + 65536), 12, 10000);
 }
 
-Row measure(const std::vector<Node>& nodes, const std::string& mode, std::size_t bytes, const Options& options) {
+// Returns when the other rank is here too.
+void meet(const Group& group) {
+  const Rank peer = 1 - group.rank();
+  group.exchange(nullptr, 0, peer, kMeetTag, nullptr, 0, peer, kMeetTag).value();
+}
+
+// The sum of both ranks' counts, at both.
+std::uint64_t add_up(const Group& group, std::uint64_t count) {
+  const Rank peer = 1 - group.rank();
+  std::uint64_t other = 0;
+  group.exchange(&count, sizeof count, peer, kCountTag, &other, sizeof other, peer, kCountTag).value();
+  return count + other;
+}
+
+double median(const std::vector<double>& sorted) { return sorted[sorted.size() / 2]; }
+double late(const std::vector<double>& sorted) { return sorted[sorted.size() * 99 / 100]; }
+
+// Both ranks call it; the times are rank 0's.
+Row measure(const Node& node, const std::string& mode, std::size_t bytes, const Options& options) {
   const std::size_t iterations = iterations_for(bytes, options.iterations);
   std::vector<double> times;
   times.reserve(iterations);
-  std::uint64_t wrong[2] = {};
-  std::barrier<> ready(2);
-  const auto run = [&](Rank rank) {
-    if (options.pin) io::pin_thread(static_cast<int>(rank));
-    End end(nodes[static_cast<std::size_t>(rank)], bytes);
-    ready.arrive_and_wait();
-    for (std::size_t i = 0; i < iterations / 10 + 2; ++i) end.once(mode);
-    for (std::size_t i = 0; i < iterations; ++i) {
-      const Clock::time_point start = Clock::now();
-      end.once(mode);
-      if (rank == 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-    }
-    wrong[rank] = end.verify(mode);
-  };
-  std::thread other(run, 1);
-  run(0);
-  other.join();
+  End end(node, bytes);
+  meet(node.world());
+  for (std::size_t i = 0; i < iterations / 10 + 2; ++i) end.once(mode);
+  for (std::size_t i = 0; i < iterations; ++i) {
+    const Clock::time_point start = Clock::now();
+    end.once(mode);
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  }
+  const std::uint64_t wrong = add_up(node.world(), end.verify(mode));
 
   std::sort(times.begin(), times.end());
-  Row row{mode, bytes, times[times.size() / 2], times[times.size() * 99 / 100], 0, wrong[0] + wrong[1]};
+  Row row{mode, bytes, median(times), late(times), 0, wrong};
   const double ways = mode == "pingpong" ? 2 : 1;
   row.bandwidth = ways * static_cast<double>(bytes) / row.time_us / 1e3;
   return row;
 }
 
-// Pings on the control lane while nothing else happens, and while a gigabyte is sent.
-Row measure_ping(const std::vector<Node>& nodes, bool loaded, std::size_t count) {
+// Takes gigabytes as long as the other rank has more.
+void receive_load(const Group& group) {
+  std::vector<std::byte> in;
+  for (;;) {
+    bool more = false;
+    group.recv(&more, sizeof more, 0, kMoreTag).value();
+    if (!more) return;
+    in.resize(kLoadBytes);
+    group.recv(in.data(), in.size(), 0, kLoadTag).value();
+  }
+}
+
+// Pings on the control lane while nothing else happens, and while a gigabyte is sent. Both ranks call it; the times are rank 0's.
+Row measure_ping(const Node& node, bool loaded) {
+  const Group group = node.world();
+  Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0};
+  meet(group);
+  if (node.rank() == 1) {
+    receive_load(group);
+    return row;
+  }
+  const auto say = [&](bool more) { group.send(&more, sizeof more, 1, kMoreTag).value(); };
   std::vector<double> times;
   std::optional<Operation> send;
-  std::optional<Operation> receive;
-  std::vector<std::byte> out;
-  std::vector<std::byte> in;
-  for (std::size_t i = 0; i < count; ++i) {
+  const std::vector<std::byte> out(loaded ? kLoadBytes : 0);
+  for (std::size_t i = 0; i < kPings; ++i) {
     if (loaded && (!send || send->done())) {
-      out.resize(1u << 30);
-      in.resize(1u << 30);
-      receive.emplace(nodes[1].world().start_recv(in.data(), in.size(), 0, 5));
-      send.emplace(nodes[0].world().start_send(out.data(), out.size(), 1, 5));
+      if (send) send->wait().value();
+      say(true);
+      send.emplace(group.start_send(out.data(), out.size(), 1, kLoadTag));
     }
-    times.push_back(std::chrono::duration<double, std::micro>(nodes[0].ping(1).value()).count());
+    times.push_back(std::chrono::duration<double, std::micro>(node.ping(1).value()).count());
   }
   if (send) send->wait().value();
-  if (receive) receive->wait().value();
+  say(false);
   std::sort(times.begin(), times.end());
-  return {loaded ? "ping_loaded" : "ping_idle", 0, times[times.size() / 2], times[times.size() * 99 / 100], 0, 0};
+  row.time_us = median(times);
+  row.p99_us = late(times);
+  return row;
 }
 
 void print_table(const std::vector<Row>& rows) {
@@ -180,7 +226,26 @@ void write_json(const std::vector<Row>& rows, const std::string& file) {
   if (!out) throw std::runtime_error("cannot write " + file);
 }
 
+// What each rank does, in whatever process it is.
+std::vector<Row> run_rank(const Node& node, const Options& options) {
+  if (options.pin) io::pin_thread(static_cast<int>(node.rank()));
+  std::vector<Row> rows;
+  for (const std::string& mode : options.modes)
+    for (const std::size_t bytes : sizes_of(options)) rows.push_back(measure(node, mode, bytes, options));
+  if (!options.ping) return rows;
+  rows.push_back(measure_ping(node, false));
+  rows.push_back(measure_ping(node, true));
+  return rows;
+}
+
+int report(const std::vector<Row>& rows, const Options& options) {
+  if (options.json != "-") print_table(rows);
+  if (!options.json.empty()) write_json(rows, options.json);
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong != 0; }) ? 1 : 0;
+}
+
 int run(const Options& options) {
+  static_cast<void>(sizes_of(options));  // what is wrong with them is said before anything starts
   LocalOptions local;
   local.config = Config::from_env().value();
   if (options.wait == "block") local.config.spin = {};
@@ -188,20 +253,10 @@ int run(const Options& options) {
     local.places.push_back({i < options.namespaces.size() ? "/run/netns/" + options.namespaces[i] : "", options.addresses[i]});
   const std::vector<Node> nodes = Node::local(2, local).value();
 
-  std::vector<Row> rows;
-  for (const std::string& mode : options.modes)
-    for (const std::string& size : options.bytes) {
-      const std::optional<std::uint64_t> bytes = base::parse_size(size);
-      if (!bytes || *bytes == 0) throw std::runtime_error(fmt::format("--bytes: \"{}\" is no size such as 8, 64K or 1MiB", size));
-      rows.push_back(measure(nodes, mode, static_cast<std::size_t>(*bytes), options));
-    }
-  if (options.ping) {
-    rows.push_back(measure_ping(nodes, false, 2000));
-    rows.push_back(measure_ping(nodes, true, 2000));
-  }
-  if (options.json != "-") print_table(rows);
-  if (!options.json.empty()) write_json(rows, options.json);
-  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong != 0; }) ? 1 : 0;
+  std::thread other([&] { run_rank(nodes[1], options); });
+  const std::vector<Row> rows = run_rank(nodes[0], options);
+  other.join();
+  return report(rows, options);
 }
 
 }  // namespace
