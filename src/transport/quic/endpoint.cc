@@ -24,6 +24,9 @@ constexpr std::size_t kEthernetMtu = 1500;  // when the kernel does not know the
 
 // A closing packet is repeated for as long as the peer may not have seen it.
 constexpr base::Duration kTombstoneLifetime = std::chrono::seconds(2);
+// More packets than a socket's buffer holds: what comes faster than it is read does not keep the loop.
+constexpr int kDrainReadsMax = 65536;
+
 constexpr std::size_t kTombstonesMax = 1024;  // beyond it the peer finds out by silence
 
 }  // namespace
@@ -67,7 +70,7 @@ Endpoint::~Endpoint() {
 
 Result<Link*> Endpoint::connect(const io::Address& peer, LinkHandler& handler) {
   auto connection = std::make_unique<Connection>(*this, peer);
-  connection->set_handler(&handler);
+  connection->set_handler(handler);
   if (auto started = connection->start_client(*tls_, verifier_, environment_.loop.refresh()); !started) {
     for (const std::uint64_t id : connection->ids_) by_id_.erase(id);
     return std::move(started).error();
@@ -113,6 +116,13 @@ void Endpoint::on_ready(io::Readiness ready) {
 }
 
 void Endpoint::flush() { serve_dirty(); }
+
+void Endpoint::drain() {
+  NEXAR_ASSERT(!serving_, "a handler does not read the socket that calls it");
+  for (int i = 0; i < kDrainReadsMax && read_some(); ++i) {
+  }
+  serve_dirty();
+}
 
 void Endpoint::expire() {
   const base::Time now = environment_.loop.now();

@@ -19,24 +19,30 @@ class HeldLink final : public transport::Link {
   }
   void set_bulk_source(transport::BulkSource*) override {}
   void bulk_ready() override {}
-  void close(std::string_view) override {}
+  void set_handler(transport::LinkHandler&) override {}
+  using Link::close;
+  void close(wire::GoodbyeReason, std::string_view text) override { closed = text; }
+  void expel(std::string_view reason) override { aborted = reason; }
+  const io::Address& peer_address() const override { return address_; }
   void abort(std::string_view reason) override { aborted = reason; }
   const crypto::Certificate* peer_certificate() const override { return nullptr; }
   const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
 
   bool full = false;
   std::string aborted;
+  std::string closed;
   std::vector<wire::Header> sent;
 
  private:
   transport::LaneCounters counters_;
+  io::Address address_;
 };
 
 class PeerLimitsTest : public testing::Test {
  protected:
   explicit PeerLimitsTest(const EagerLimits& limits = {.bytes = 1000, .messages = 3, .announcements = 2})
       : mesh(0, 2, 1, {[](Rank) {}, [](Rank, const transport::LinkEnd&) {}, {}}, limits) {
-    mesh.attach(1, link);
+    mesh.attach(1, link, limits);
     mesh.handler(1).on_ready();
   }
 

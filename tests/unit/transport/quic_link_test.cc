@@ -161,8 +161,9 @@ TEST_F(QuicTest, CloseSendsEverythingFirst) {
   EXPECT_EQ(handler.end->kind, LinkEnd::Kind::kClosedHere);
   EXPECT_EQ(receiver.end->kind, LinkEnd::Kind::kClosedByPeer);
   EXPECT_NE(receiver.end->error.sentence().find("that was all"), std::string::npos) << receiver.end->error.sentence();
-  ASSERT_EQ(receiver.frames.size(), 10u);
-  EXPECT_EQ(receiver.frames.back().payload, bytes);
+  ASSERT_EQ(receiver.frames.size(), 11u);
+  EXPECT_EQ(receiver.frames[9].payload, bytes);
+  EXPECT_EQ(receiver.frames.back().header.type, wire::FrameType::kGoodbye) << "the last frame, after everything else";
   run_until([&] { return client.endpoint->connections() + server.endpoint->connections() == 0; });
   EXPECT_EQ(client.endpoint->connections() + server.endpoint->connections(), 0u);
 }
