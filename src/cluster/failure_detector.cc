@@ -19,7 +19,7 @@ FailureDetector::FailureDetector(int size, const HeartbeatOptions& options)
 // The first ping is due at the peer's own place in the interval.
 void FailureDetector::add(Rank rank, base::Time now) {
   const auto place = options_.interval * rank / static_cast<std::int64_t>(peers_.size());
-  peers_[static_cast<std::size_t>(rank)] = Watched{now, now + place};
+  peers_[static_cast<std::size_t>(rank)] = Watched{now, now + place, now + place};
   if (!last_tick_) last_tick_ = now;
 }
 
@@ -40,8 +40,10 @@ void FailureDetector::discount_pause(base::Time now) {
   for (std::optional<Watched>& peer : peers_) {
     if (!peer) continue;
     peer->heard = std::min(peer->heard + (gap - tick_), now);
-    peer->heard = std::max(peer->heard, now + options_.interval - options_.timeout);
-    peer->ping_due = std::min(peer->ping_due, now);
+    const base::Time a_whole_interval = now + options_.interval - options_.timeout;
+    if (peer->heard >= a_whole_interval) continue;
+    peer->heard = a_whole_interval;
+    peer->ping_due = now;
   }
 }
 
@@ -64,7 +66,7 @@ FailureDetector::Tick FailureDetector::tick(base::Time now) {
       peer.reset();
     } else if (peer->ping_due <= now) {
       result.ping.push_back(static_cast<Rank>(rank));
-      peer->ping_due = std::max(peer->ping_due + options_.interval, now + options_.interval / 2);
+      peer->ping_due = peer->phase + ((now - peer->phase) / options_.interval + 1) * options_.interval;
     }
   }
   return result;

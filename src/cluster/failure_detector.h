@@ -56,6 +56,7 @@ class FailureDetector {
  private:
   struct Watched {
     base::Time heard;
+    base::Time phase;  // one of the times at which it is pinged, an interval apart
     base::Time ping_due;
   };
 
