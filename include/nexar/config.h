@@ -72,6 +72,7 @@ struct NEXAR_API Config {
   std::string token;                                           // the join token itself, or
   std::string token_file;                                      // the file that holds it
   std::string seed;                                            // host:port of the rendezvous; read from NEXAR_SEED
+  std::string host_id;                                         // divides one host into several: other ranks with another are elsewhere
   LogLevel log = LogLevel::kWarning;
   Duration spin = std::chrono::microseconds(50);  // how long a waiting thread polls before it sleeps; 0: never, as on a single core
 

@@ -48,7 +48,7 @@ class NEXAR_API Group {
   std::uint64_t id() const { return id_; }
 
   // The rank in the world of a rank of this group, and back: nothing when it is no member.
-  Rank world_rank(Rank rank) const;
+  std::optional<Rank> world_rank(Rank rank) const;
   std::optional<Rank> rank_of(Rank world_rank) const;
 
   // Errors: kInvalidArgument for a rank out of range or a null buffer with bytes, before anything is sent; kPeerLost, kTimeout

@@ -13,6 +13,7 @@
 #include "nexar/export.h"
 #include "nexar/group.h"
 #include "nexar/ids.h"
+#include "nexar/log.h"
 #include "nexar/result.h"
 
 namespace nexar {
@@ -42,6 +43,9 @@ struct JoinOptions {
   // Which of its addresses peers are told, tried in this order. Each is an interface's name, an address, or a network (10.0.0.0/8). Empty:
   // all addresses of interfaces that are up; those of loopback only when there are no others or the seed is on loopback.
   std::vector<std::string> interfaces;
+
+  // Where the node's own messages go; empty: standard error.
+  LogSink log{};
 };
 
 struct LocalOptions {
@@ -52,7 +56,10 @@ struct LocalOptions {
     std::string network_namespace;  // a path such as /run/netns/NAME
     std::string address;            // without a port: 10.0.0.1, fd00::1
   };
-  std::vector<Place> places;
+  std::vector<Place> places{};
+
+  // Where the nodes' own messages go; empty: standard error.
+  LogSink log{};
 };
 
 // What is known about a peer now.
@@ -105,19 +112,19 @@ class NEXAR_API Node {
   int hosts() const;
   int local_rank() const;
   int local_size() const;
-  int host_index(Rank rank) const;  // of another
+  int host_index(Rank rank) const;  // of another; -1 for a rank that does not exist
 
   const Config& config() const;
 
   // The time that a ping to `peer` and its answer take now, on the control lane.
   Result<std::chrono::nanoseconds> ping(Rank peer) const;
 
-  Result<LinkTraffic> traffic(Rank peer) const;
   Result<NodeCounters> counters() const;
 
   // Calls back once when the world is over for this node: a rank is lost (kPeerLost with the rank) or somebody aborted (kCancelled with the
-  // reason). At once if that has happened. The callback may not call nexar. A rank that leaves with close() is no failure.
-  void on_failure(std::function<void(const Error&)> callback);
+  // reason). At once if that has happened. The callback may not call nexar; a second one replaces the first. A rank that leaves with close()
+  // is no failure.
+  Result<void> on_failure(std::function<void(const Error&)> callback);
 
   // Readable when the world is over; stays so. Belongs to the node.
   Result<int> failure_descriptor() const;
@@ -125,8 +132,9 @@ class NEXAR_API Node {
   // Ends the world: every operation of every rank that has not ended ends with kCancelled and the reason, and so does every later call.
   Result<void> abort(const std::string& reason);
 
-  // Sends what is queued, says goodbye, and waits for acknowledgements, a few seconds at most. Operations that have not ended end with
-  // kCancelled. Others notice only if they still need something from this rank. Idempotent.
+  // Sends what is queued, says goodbye, and waits for acknowledgements, 5 s at most: kTimeout names the ranks that have not given theirs, and
+  // the node is closed all the same. Operations that have not ended end with kCancelled. Others notice only if they still need something from
+  // this rank. Idempotent.
   Result<void> close();
 
   // For the runtime.

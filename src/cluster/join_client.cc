@@ -182,6 +182,7 @@ Result<void> JoinClient::connect() {
     return last ? *last
                 : Error(ErrorCode::kTimeout,
                         fmt::format("{} did not answer within {}", resolved->front().to_string(), seconds(loop_->refresh() - begun)));
+  seed_address_ = conversation_->seed();
   refused_ = conversation_->state() == State::kRefused;
   if (refused_) return *conversation_->error();
   return {};

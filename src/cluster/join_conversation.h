@@ -37,7 +37,10 @@ class JoinConversation final : public JoinLink {
   // `request` is sent when the seed has proved that it knows the secret. Both outlive the conversation.
   JoinConversation(const Token& token, const wire::JoinRequest& request) : token_(token), request_(request) {}
 
-  void set_link(transport::Link& link) { link_ = &link; }
+  void set_link(transport::Link& link) {
+    link_ = &link;
+    seed_ = link.peer_address();
+  }
 
   void begin();
   void tell(const std::vector<io::Address>& addresses);
@@ -46,6 +49,7 @@ class JoinConversation final : public JoinLink {
   void leave(std::string_view reason);
   bool has_link() const { return link_ != nullptr; }
 
+  const io::Address& seed() const { return seed_; }
   State state() const { return state_; }
   const std::optional<Error>& error() const { return error_; }
   const wire::JoinAccept& answer() const { return answer_; }
@@ -64,6 +68,7 @@ class JoinConversation final : public JoinLink {
   const Token& token_;
   const wire::JoinRequest& request_;
   transport::Link* link_ = nullptr;
+  io::Address seed_;
   State state_ = State::kConnecting;
   std::optional<Error> error_;
   wire::JoinAccept answer_;

@@ -157,6 +157,19 @@ std::vector<Receive*> Matcher::drop_all() {
   return dropped;
 }
 
+std::vector<Send*> Matcher::drop_unfinished() {
+  std::vector<Send*> sends;
+  for (auto& [group, state] : groups_) {
+    std::vector<std::uint64_t> gone;
+    for (const auto& [order, arrival] : state.arrivals) {
+      if (arrival->send != nullptr) sends.push_back(arrival->send);
+      if (arrival->send != nullptr || !arrival->complete) gone.push_back(order);
+    }
+    for (const std::uint64_t order : gone) remove(state, order);
+  }
+  return sends;
+}
+
 void Matcher::forget_if_empty(GroupId group) {
   const auto found = groups_.find(group);
   const GroupState& state = found->second;

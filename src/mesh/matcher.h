@@ -81,6 +81,9 @@ class Matcher {
   // Takes out every posted receive.
   std::vector<Receive*> drop_all();
 
+  // Takes out every message that is not here whole, and what this node sent itself, which is still with its sends: those are returned.
+  std::vector<Send*> drop_unfinished();
+
   std::size_t arrivals() const;
   std::size_t posted() const;
 

@@ -1,10 +1,12 @@
 #include "mesh/mesh.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "mesh/peer_control.h"
 
 namespace nexar::mesh {
 namespace {
@@ -30,18 +32,43 @@ void finish(Receive& receive, Result<Status> result) {
 Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits)
     : self_(self), limits_(limits), events_(std::move(events)) {
   for (Rank rank = 0; rank < size; ++rank)
-    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_.ready, events_.pong, events_.lost}));
+    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_}));
 }
 
-void Mesh::attach(Rank rank, transport::Link& link) {
+void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {
   NEXAR_ASSERT(rank != self_ && peer(rank).link() == nullptr, "a peer has one link");
-  peer(rank).attach(link);
+  peer(rank).attach(link, limits);
+}
+
+int Mesh::open_links() const {
+  return static_cast<int>(std::count_if(peers_.begin(), peers_.end(), [](const auto& one) { return one->link() != nullptr; }));
+}
+
+void Mesh::revoke(const Error& verdict) {
+  if (std::exchange(verdict_, verdict)) return;
+  for (const auto& one : peers_) one->revoke(verdict);
+  const std::vector<Send*> sends = matcher_.drop_unfinished();
+  const std::vector<Receive*> receives = matcher_.drop_all();
+  for (Send* send : sends) finish(*send, verdict);
+  for (Receive* receive : receives) finish(*receive, verdict);
+}
+
+template <typename M>
+void Mesh::tell_all(const M& message) {
+  for (const auto& one : peers_) one->tell_verdict(message);
+}
+template void Mesh::tell_all(const wire::Revoke& message);
+template void Mesh::tell_all(const wire::Abort& message);
+
+void Mesh::leave(std::string_view text) {
+  for (const auto& one : peers_) one->leave(text);
 }
 
 void Mesh::send(Send& send) {
+  if (verdict_) return finish(send, *verdict_);
   if (send.peer == self_) return send_to_self(send);
   Peer& to = peer(send.peer);
-  if (to.is_lost()) return finish(send, to.loss());
+  if (to.is_gone()) return finish(send, to.loss());
   to.send(send);
 }
 
@@ -68,7 +95,11 @@ void Mesh::deliver_local(Receive& receive, Send& send) {
 void Mesh::receive(Receive& receive) {
   std::unique_ptr<Arrival> arrival = matcher_.post(receive);
   if (arrival == nullptr) {
-    if (receive.source != kAnySource && peer(receive.source).is_lost()) {  // what it had sent before is delivered; this cannot come
+    if (verdict_) {
+      matcher_.cancel(receive);
+      return finish(receive, *verdict_);
+    }
+    if (receive.source != kAnySource && peer(receive.source).is_gone()) {  // what it had sent before is delivered; this cannot come
       matcher_.cancel(receive);
       return finish(receive, peer(receive.source).loss());
     }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "mesh/events.h"
 #include "mesh/matcher.h"
 #include "mesh/message.h"
 #include "mesh/outbox.h"
@@ -24,21 +25,20 @@ namespace nexar::mesh {
 
 class Mesh {
  public:
-  struct Events {
-    std::function<void(Rank)> ready;                            // the link to a peer can be used
-    std::function<void(Rank, const transport::LinkEnd&)> lost;  // it cannot any more
-    std::function<void(Rank, const wire::Pong&)> pong;          // a ping was answered
-  };
-
   Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits = {});
 
   Rank self() const { return self_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  // The handler of the link to a peer, and the link once there is one. A peer has one link.
+  // The handler of the link to a peer, and the link once there is one. A peer has one link. `limits` are what the peer keeps of early
+  // messages, as its hello says. Nothing is sent before the handler's on_ready().
   transport::LinkHandler& handler(Rank rank) { return peer(rank); }
-  void attach(Rank rank, transport::Link& link);
-  transport::Link* link(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]->link(); }
+  void attach(Rank rank, transport::Link& link, const EagerLimits& limits);
+  const Peer& peer(Rank rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
+  transport::Link* link(Rank rank) const { return peer(rank).link(); }
+  int open_links() const;
+
+  const EagerLimits& limits() const { return limits_; }
 
   // Fields but `state` and `transfer` are set, and the rank is in range. `done` is called exactly once, perhaps before these return.
   void send(Send& send);
@@ -48,6 +48,18 @@ class Mesh {
   void cancel(Send& send);
   void cancel(Receive& receive);
 
+  // The epoch is over: everything in flight ends with `verdict`, and so does everything later, but for receives of messages that are here
+  // whole. Again with another verdict changes what later calls get.
+  void revoke(const Error& verdict);
+  const std::optional<Error>& verdict() const { return verdict_; }
+
+  // A frame that ends things, to everybody who has a link: wire::Revoke, wire::Abort.
+  template <typename M>
+  void tell_all(const M& message);
+
+  // Says goodbye to everybody, after everything that is queued. Operations have been cancelled before.
+  void leave(std::string_view text);
+
   // The message that such a receive would get now. Asks senders that queue for it, so that asking again finds it.
   std::optional<Status> probe(GroupId group, Rank source, std::optional<Tag> tag);
 
@@ -55,6 +67,7 @@ class Mesh {
   bool ping(Rank rank, std::uint64_t nonce, std::uint64_t time) { return peer(rank).ping(nonce, time); }
 
   const Matcher& matcher() const { return matcher_; }
+  std::uint64_t frames_of_other_epochs() const { return frames_of_other_epochs_; }
 
  private:
   Peer& peer(Rank rank) { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -65,6 +78,8 @@ class Mesh {
   EagerLimits limits_;
   Matcher matcher_;
   Events events_;
+  std::uint64_t frames_of_other_epochs_ = 0;
+  std::optional<Error> verdict_;
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 

@@ -32,7 +32,13 @@ class Outbox {
  public:
   enum class Way : std::uint8_t { kEager, kAnnounce, kWait };
 
-  explicit Outbox(const EagerLimits& limits) : bytes_(limits.bytes), messages_(limits.messages), announcements_(limits.announcements) {}
+  // With what the peer keeps, as its hello says.
+  explicit Outbox(const EagerLimits& limits) { begin(limits); }
+  void begin(const EagerLimits& limits) {
+    bytes_ = limits.bytes;
+    messages_ = limits.messages;
+    announcements_ = limits.announcements;
+  }
 
   // How a message of that size may go now.
   Way way(std::uint64_t bytes) const {
@@ -61,9 +67,9 @@ class Outbox {
   bool told = false;  // the peer knows that messages wait
 
  private:
-  std::uint64_t bytes_;
-  std::uint32_t messages_;
-  std::uint32_t announcements_;
+  std::uint64_t bytes_ = 0;
+  std::uint32_t messages_ = 0;
+  std::uint32_t announcements_ = 0;
 };
 
 }  // namespace nexar::mesh

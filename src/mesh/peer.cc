@@ -10,14 +10,37 @@
 
 namespace nexar::mesh {
 
+void Peer::attach(transport::Link& link, const EagerLimits& limits) {
+  link_ = &link;
+  peer_limits_ = limits;
+  for (auto& [group, box] : outboxes_) box.begin(limits);
+}
+
 void Peer::on_ready() {
   ready_ = true;
   link_->set_bulk_source(this);
   for (auto& [group, box] : outboxes_) drain(group, box);
-  around_.ready(rank_);
+  tell(around_.events.ready, rank_);
+}
+
+const transport::LaneCounters& Peer::counters(wire::Lane lane) const {
+  return link_ != nullptr ? link_->counters(lane) : counters_[static_cast<std::size_t>(lane)];
+}
+
+// What nobody here wants any more: frames of another epoch, everything of a peer that has left, and messages when the epoch is over or this
+// node leaves.
+bool Peer::is_drained(const wire::Header& header) const {
+  if (header.type == wire::FrameType::kGoodbye) return false;
+  if (left_ || header.epoch != around_.epoch) return true;
+  return (revoked_ || leaving_) && header.lane() != wire::Lane::kControl;
 }
 
 Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
+  if (!ready_) on_ready();  // the caller has our hello
+  if (is_drained(header)) {
+    if (header.epoch != around_.epoch) ++around_.frames_of_other_epochs;
+    return static_cast<transport::Sink*>(nullptr);
+  }
   switch (header.type) {
     case wire::FrameType::kMessage: return begin_message(header);
     case wire::FrameType::kBulk: return begin_bulk(header);
@@ -32,6 +55,7 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
 }
 
 Result<void> Peer::on_frame_end(const wire::Header& header) {
+  if (is_drained(header)) return {};
   switch (header.type) {
     case wire::FrameType::kMessage: return end_message(header);
     case wire::FrameType::kBulk: return end_bulk(header);
@@ -51,6 +75,31 @@ Result<void> Peer::on_control(const wire::Header& header) {
     return act(*message);
   };
   switch (header.type) {
+    case wire::FrameType::kPing:
+      return decoded.template operator()<wire::Ping>([&](const wire::Ping& m) {
+        send_control(wire::Pong{.nonce = m.nonce, .time = m.time}, header.group);
+        return Result<void>();
+      });
+    case wire::FrameType::kPong:
+      return decoded.template operator()<wire::Pong>([&](const wire::Pong& m) {
+        tell(around_.events.pong, rank_, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kGoodbye: return decoded.template operator()<wire::Goodbye>([&](const auto& m) { return on_goodbye(m); });
+    case wire::FrameType::kRevoke:
+      return decoded.template operator()<wire::Revoke>([&](const wire::Revoke& m) {
+        tell(around_.events.revoked, rank_, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kAbort:
+      return decoded.template operator()<wire::Abort>([&](const wire::Abort& m) {
+        tell(around_.events.aborted, rank_, m.reason);
+        return Result<void>();
+      });
+    default: break;
+  }
+  if (revoked_ || leaving_) return {};
+  switch (header.type) {
     case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(m); });
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
     case wire::FrameType::kWatermark: return decoded.template operator()<wire::Watermark>([&](const auto& m) { return on_watermark(m); });
@@ -66,31 +115,40 @@ Result<void> Peer::on_control(const wire::Header& header) {
         drain(header.group, box);
         return Result<void>();
       });
-    case wire::FrameType::kPing:
-      return decoded.template operator()<wire::Ping>([&](const wire::Ping& m) {
-        send_control(wire::Pong{.nonce = m.nonce, .time = m.time}, header.group);
-        return Result<void>();
-      });
-    case wire::FrameType::kPong:
-      return decoded.template operator()<wire::Pong>([&](const wire::Pong& m) {
-        if (around_.pong) around_.pong(rank_, m);
-        return Result<void>();
-      });
     default:
       return Error(ErrorCode::kRefused,
                    fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(header.type)));
   }
 }
 
+// A peer that leaves is told apart from one that is lost: only what needs it ends. Any other reason to say goodbye is a loss like any other.
+Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
+  if (goodbye.reason != wire::GoodbyeReason::kLeaving)
+    return Error(ErrorCode::kPeerLost, fmt::format("rank {} ended the link: {}", rank_, goodbye.text)).with_rank(rank_);
+  if (std::exchange(left_, true)) return {};
+  link_->abort("goodbye");
+  const Error left = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
+  loss_ = left;
+  end_operations(left);
+  tell(around_.events.left, rank_);
+  return {};
+}
+
 void Peer::on_room(wire::Lane lane) {
   if (lane == wire::Lane::kControl) {
-    while (!backlog_.empty() && send_frame(backlog_.front())) {
-      backlog_bytes_ -= backlog_.front().size();
-      backlog_.pop_front();
-    }
+    if (send_backlog() && leaving_ && link_ != nullptr) link_->close(*leaving_);
     return;
   }
   for (auto& [group, box] : outboxes_) drain(group, box);
+}
+
+// Whether all of it is gone.
+bool Peer::send_backlog() {
+  while (!backlog_.empty() && send_frame(backlog_.front())) {
+    backlog_bytes_ -= backlog_.front().size();
+    backlog_.pop_front();
+  }
+  return backlog_.empty();
 }
 
 bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
@@ -99,14 +157,36 @@ bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
   return true;
 }
 
-// The link is gone, and with it everything that needed it. Tables are emptied before anybody is told, because those who are told come back.
-void Peer::on_end(const transport::LinkEnd& end) {
-  link_ = nullptr;
-  ready_ = false;
-  const Error lost =
-      Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
-  loss_ = lost;
+void Peer::revoke(const Error& verdict) {
+  revoked_ = true;
+  end_operations(verdict);
+}
 
+void Peer::leave(std::string_view text) {
+  if (leaving_) return;
+  leaving_ = text;
+  if (link_ != nullptr && backlog_.empty()) link_->close(text);
+}
+
+// A link that ends before the peer has used it was never one: the peer may open another.
+void Peer::on_end(const transport::LinkEnd& end) {
+  for (std::size_t lane = 0; lane < counters_.size(); ++lane) counters_[lane] = link_->counters(static_cast<wire::Lane>(lane));
+  link_ = nullptr;
+  backlog_.clear();
+  backlog_bytes_ = 0;
+  const bool was_ready = std::exchange(ready_, false);
+  if (was_ready && !left_ && !leaving_) {
+    const Error lost =
+        Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
+    if (!loss_) loss_ = lost;
+    end_operations(lost);
+    tell(around_.events.lost, rank_, end);
+  }
+  tell(around_.events.ended, rank_);
+}
+
+// Everything that needs the peer. Tables are emptied before anybody is told, because those who are told come back.
+void Peer::end_operations(const Error& verdict) {
   std::vector<Send*> sends;
   for (auto& [group, box] : outboxes_) sends.insert(sends.end(), box.waiting.begin(), box.waiting.end());
   for (const auto& [transfer, send] : announced_) sends.push_back(send);
@@ -123,14 +203,12 @@ void Peer::on_end(const transport::LinkEnd& end) {
   active_.clear();
   sent_.clear();
   incoming_.clear();
-  backlog_.clear();
   arriving_ = nullptr;
   keeping_ = nullptr;
   taken_over_.reset();
 
-  for (Send* send : sends) finish(*send, lost);
-  for (Receive* receive : receives) finish(*receive, lost);
-  around_.lost(rank_, end);
+  for (Send* send : sends) finish(*send, verdict);
+  for (Receive* receive : receives) finish(*receive, verdict);
 }
 
 void Peer::finish(Send& send, Result<void> result) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "mesh/events.h"
 #include "mesh/matcher.h"
 #include "mesh/message.h"
 #include "mesh/outbox.h"
@@ -37,25 +38,41 @@ inline constexpr std::size_t kWithdrawnEarlyMax = 16384;
 
 class Peer final : public transport::LinkHandler, public transport::BulkSource {
  public:
-  // What a peer needs of the mesh. Both functions may call back into the peer.
+  // What a peer needs of the mesh.
   struct Surroundings {
     Matcher& matcher;
-    const EagerLimits& limits;
+    const EagerLimits& limits;  // what this node keeps of early messages
     Epoch epoch;
-    std::function<void(Rank)> ready;
-    std::function<void(Rank, const wire::Pong&)> pong;
-    std::function<void(Rank, const transport::LinkEnd&)> lost;  // after everything of the peer has been ended
+    const Events& events;
+    std::uint64_t& frames_of_other_epochs;
   };
 
-  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(std::move(surroundings)), scratch_(wire::kBulkBytesMax) {}
+  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(surroundings), scratch_(wire::kBulkBytesMax) {}
 
-  void attach(transport::Link& link) { link_ = &link; }
+  // Its link, and what the peer keeps of early messages. Nothing is sent before on_ready(), which is called by the link, by whoever knows
+  // that the peer takes frames, or here when the first frame comes.
+  void attach(transport::Link& link, const EagerLimits& limits);
   transport::Link* link() const { return link_; }
   Rank rank() const { return rank_; }
+  bool is_ready() const { return ready_; }
 
-  // Its link has ended; a peer whose link has not begun is not lost. `loss` says how.
-  bool is_lost() const { return loss_.has_value(); }
+  // It has left or is lost; a peer whose link has not begun is neither. `loss` says how.
+  bool is_gone() const { return loss_.has_value(); }
+  bool has_left() const { return left_; }
   const Error& loss() const { return *loss_; }
+
+  // What has passed its link, also when that has ended.
+  const transport::LaneCounters& counters(wire::Lane lane) const;
+
+  // The epoch is over. Everything of the peer ends with `verdict`; frames are drained from here on, but for pings and those that end things.
+  void revoke(const Error& verdict);
+  template <typename M>
+  void tell_verdict(const M& message) {
+    if (link_ != nullptr && ready_) send_control(message, 0);
+  }
+
+  // Says goodbye after everything that is queued. Its operations have been cancelled.
+  void leave(std::string_view text);
 
   // The send's `done` may be called before this returns.
   void send(Send& send);
@@ -117,7 +134,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void tell_queued(GroupId group, Outbox& box);
   bool satisfy_want(Outbox& box, Send& send);
   Send* release(std::uint64_t transfer);
-  Outbox& outbox(GroupId group) { return outboxes_.try_emplace(group, around_.limits).first->second; }
+  Outbox& outbox(GroupId group) { return outboxes_.try_emplace(group, peer_limits_).first->second; }
   base::ByteView gather(RegionCursor<ConstRegion>& from, std::size_t bytes);
 
   // Receiving (peer_receive.cc).
@@ -140,6 +157,10 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
 
   // Control frames.
   Result<void> on_control(const wire::Header& header);
+  Result<void> on_goodbye(const wire::Goodbye& goodbye);
+  bool is_drained(const wire::Header& header) const;
+  void end_operations(const Error& verdict);
+  bool send_backlog();
   Result<void> on_grant(const wire::Grant& grant);
   Result<void> on_refuse(const wire::Refuse& refuse);
   Result<void> on_watermark(const wire::Watermark& watermark);
@@ -153,8 +174,13 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   Rank rank_;
   Surroundings around_;
   transport::Link* link_ = nullptr;
+  EagerLimits peer_limits_{};
   bool ready_ = false;
+  bool revoked_ = false;
+  bool left_ = false;                   // it said goodbye
+  std::optional<std::string> leaving_;  // we did, or will when the backlog is sent
   std::optional<Error> loss_;
+  std::array<transport::LaneCounters, 4> counters_{};  // of a link that has ended
 
   std::map<GroupId, Outbox> outboxes_;
   std::map<GroupId, Inbox> inboxes_;

@@ -168,6 +168,7 @@ Result<void> Peer::end_bulk(const wire::Header& header) {
 
 // Credit goes back in portions, so that a stream of small messages does not cost a frame each.
 void Peer::give_back(GroupId group, std::uint64_t bytes) {
+  if (link_ == nullptr || revoked_) return;  // nothing more comes for which it would be needed
   Inbox& inbox = inboxes_[group];
   inbox.due_bytes += bytes;
   ++inbox.due_messages;

@@ -94,6 +94,16 @@ Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<Operati
 Rank Group::rank() const { return core_->rank(); }
 int Group::size() const { return core_->size(); }
 
+std::optional<Rank> Group::world_rank(Rank rank) const {
+  if (rank < 0 || rank >= size()) return std::nullopt;
+  return rank;
+}
+
+std::optional<Rank> Group::rank_of(Rank world_rank) const {
+  if (world_rank < 0 || world_rank >= core_->size()) return std::nullopt;
+  return world_rank;
+}
+
 Result<void> Group::send(const void* data, std::size_t bytes, Rank to, Tag tag) const {
   const ConstRegion region{data, bytes};
   return send(std::span(&region, 1), to, tag);
@@ -102,8 +112,7 @@ Result<void> Group::send(const void* data, std::size_t bytes, Rank to, Tag tag) 
 Result<void> Group::send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
   OperationState operation;
   if (auto prepared = prepare_send(*core_, id_, operation, regions, to, tag); !prepared) return prepared;
-  core_->start_and_stay(operation);
-  Result<Status> result = core_->wait(operation, core_->config().p2p_timeout);
+  Result<Status> result = core_->run(operation, core_->config().p2p_timeout);
   if (!result) return std::move(result).error();
   return {};
 }
@@ -116,16 +125,14 @@ Result<Status> Group::recv(void* data, std::size_t bytes, Rank from, TagFilter t
 Result<Status> Group::recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
   OperationState operation;
   if (auto prepared = prepare_receive(*core_, id_, operation, regions, from, tag); !prepared) return std::move(prepared).error();
-  core_->start_and_stay(operation);
-  return core_->wait(operation, core_->config().p2p_timeout);
+  return core_->run(operation, core_->config().p2p_timeout);
 }
 
 Result<OwnedMessage> Group::recv_owned(Rank from, TagFilter tag) const {
   OperationState operation;
   if (auto prepared = prepare_receive(*core_, id_, operation, {}, from, tag); !prepared) return std::move(prepared).error();
   make_owned(*core_, operation);
-  core_->start_and_stay(operation);
-  Result<Status> result = core_->wait(operation, core_->config().p2p_timeout);
+  Result<Status> result = core_->run(operation, core_->config().p2p_timeout);
   if (!result) return std::move(result).error();
   return OwnedMessage{std::move(operation.owned), *result};
 }
@@ -140,13 +147,7 @@ Result<Status> Group::exchange(const void* send_data, std::size_t send_bytes, Ra
     return std::move(prepared).error();
   if (auto prepared = prepare_receive(*core_, id_, receive_operation, std::span(&incoming, 1), from, recv_tag); !prepared)
     return std::move(prepared).error();
-  core_->start_and_stay(receive_operation);
-  core_->start_and_stay(send_operation);
-  Result<Status> received = core_->wait(receive_operation, core_->config().p2p_timeout);
-  if (!received) core_->cancel(send_operation, received.error());
-  Result<Status> sent = core_->wait(send_operation, core_->config().p2p_timeout);
-  if (!sent && received) return std::move(sent).error();
-  return received;
+  return core_->run_both(receive_operation, send_operation, core_->config().p2p_timeout);
 }
 
 Operation Group::start_send(const void* data, std::size_t bytes, Rank to, Tag tag) const {

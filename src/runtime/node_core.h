@@ -1,26 +1,39 @@
 // Everything that a node is made of, and the calls that its handles share.
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
-// only by the thread that drives.
+// only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
+// node_operations.cc sends and receives, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "base/log.h"
+#include "cluster/failure_detector.h"
+#include "cluster/formation.h"
+#include "cluster/losses.h"
+#include "cluster/view.h"
 #include "crypto/identity.h"
 #include "io/epoll_loop.h"
+#include "io/event_descriptor.h"
+#include "io/timer.h"
 #include "mesh/mesh.h"
 #include "nexar/config.h"
+#include "nexar/log.h"
 #include "nexar/message.h"
 #include "nexar/node.h"
 #include "nexar/result.h"
+#include "nexar/seed.h"
+#include "runtime/call_gate.h"
 #include "runtime/engine.h"
 #include "runtime/operation_state.h"
 #include "transport/peer_verifier.h"
@@ -31,43 +44,44 @@ namespace nexar::runtime {
 // The group of all ranks.
 inline constexpr mesh::GroupId kWorldGroup = 1;
 
-// Who is in the world, by rank.
-struct View {
-  Epoch epoch = 1;
-  std::vector<NodeId> members;
-};
-
 class NodeCore final : private transport::PeerVerifier, private transport::quic::LinkAcceptor {
  public:
-  // Opens the node's port at `address`, in the network namespace at `network_namespace` if that is not empty.
   struct Options {
-    Rank rank = 0;
-    View view;
     const crypto::Identity* identity = nullptr;
-    Config config;
-    io::Address address;
-    std::string network_namespace;
+    Config config{};
+    io::Address address{};            // to listen at
+    std::uint16_t port_first = 0;     // the first free port of a range, instead of the address's; 0: no range
+    std::uint16_t port_last = 0;      // inclusive
+    std::string network_namespace{};  // a path; empty: this one
+    LogSink log{};                    // empty: standard error
   };
+
+  // Opens the node's port. It has no view yet: who calls is told to come again.
   static Result<std::shared_ptr<NodeCore>> open(const Options& options);
   ~NodeCore() override;
 
+  // Becomes `rank` of the view and begins to link with the others. Once; rank and size are known from here on.
+  Result<void> form(Rank rank, cluster::View view);
+
+  // Waits until there is a link to everybody. kRefused, at once, when a member does not accept this node; kPeerLost when one is lost
+  // meanwhile; kTimeout names who is missing and why.
+  Result<void> wait_ready(std::chrono::nanoseconds limit);
+
   Rank rank() const { return rank_; }
-  int size() const { return static_cast<int>(view_.members.size()); }
+  int size() const { return view_.size(); }
+  const cluster::View& view() const { return view_; }
+  const cluster::Places& places() const { return *places_; }
   const Config& config() const { return config_; }
   const io::Address& address() const { return address_; }
 
-  // Begins links to the members of higher rank; those of lower rank come by themselves.
-  Result<void> connect(const std::vector<io::Address>& addresses);
-
-  // Waits until there is a link to everybody; kTimeout names who is missing.
-  Result<void> wait_ready(std::chrono::nanoseconds limit);
-
-  // Operations: prepared by the caller, started once, waited for, cancelled.
-  // A call may be made here and now; the second form also on a node that is closed, where waiting is short.
+  // Whether a call may be made here and now; the second form also on a node that is closed, where waiting is short.
   Result<void> check_call(std::string_view call) const;
   Result<void> check_waitable(std::string_view call) const { return engine_->check_outside(call); }
-  void start(OperationState& operation);           // of a caller that goes on
-  void start_and_stay(OperationState& operation);  // of one that waits next
+
+  // Operations: prepared by the caller, started once, waited for, cancelled.
+  void start(OperationState& operation);                                                         // of a caller that goes on
+  Result<Status> run(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);  // of one that waits
+  Result<Status> run_both(OperationState& receive, OperationState& send, std::optional<std::chrono::nanoseconds> limit);
   Result<Status> wait(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel(OperationState& operation, const Error& verdict);
   void set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback);
@@ -76,48 +90,107 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
 
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
   Result<std::chrono::nanoseconds> ping(Rank peer);
-  Result<LinkTraffic> traffic(Rank peer);
+  Result<NodeCounters> counters();
+
+  void on_failure(std::function<void(const Error&)> callback);
+  int failure_descriptor() const { return failure_event_->fd(); }
+  Result<void> abort(const std::string& reason);
   Result<void> close();
+
+  // The seed that this process runs for its world; it ends with the node.
+  void keep(Seed seed) { seed_ = std::move(seed); }
+
+  // What cannot be returned. Thread: any.
+  void warn(std::string_view message, const Error& error) const;
 
  private:
   explicit NodeCore(const Options& options);
   Result<void> start_parts(const Options& options);
+  Result<void> open_endpoint(const Options& options, const io::Address& address);
   std::optional<base::Time> deadline(std::optional<std::chrono::nanoseconds> limit) const;
+  Error closed_error() const;
+  void start_and_stay(OperationState& operation);
+  Result<Status> wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
+  void cancel_inside(OperationState& operation, const Error& verdict);
+  Result<void> wait_for_farewells();
 
   // Engine.
+  // Formation (node_formation.cc).
   Result<void> verify(const crypto::Certificate& certificate) override;
   transport::LinkHandler* on_link(transport::Link& link) override;
-  std::optional<Rank> rank_of(const NodeId& node) const;
-  void on_ready(Rank rank);
-  void on_lost(Rank rank, const transport::LinkEnd& end);
-  void on_pong(const wire::Pong& pong);
+  wire::Hello hello() const;
+  mesh::Events mesh_events();
+  void on_linked(Rank rank);
+  void end_formation(std::optional<Error> error);
+
+  // Operations (node_operations.cc).
   void begin(OperationState& operation);
   void finish(OperationState& operation, Result<Status> result);
   void stop(OperationState& operation);
 
-  const Rank rank_;
-  const View view_;
+  // Liveness (node_liveness.cc).
+  void beat();
+  void send_heartbeat(Rank rank);
+  void on_pong(Rank rank, const wire::Pong& pong);
+  void on_lost(Rank rank, const transport::LinkEnd& end);
+  void on_left(Rank rank);
+  void on_ended(Rank rank);
+  void on_revoked(Rank from, const wire::Revoke& revoke);
+  void on_aborted(Rank from, const std::string& reason);
+  void lose(Rank rank, const std::string& why);
+  void schedule_verdict();
+  void pronounce();
+  void tell_losses();
+  void announce_failure(const Error& error);
+  PeerCounters peer_counters(Rank rank) const;
+
+  Rank rank_ = -1;
+  cluster::View view_;
+  std::optional<cluster::Places> places_;
   const Config config_;
   const crypto::Certificate authority_;
+  const NodeId node_;
   io::Address address_;
+  std::optional<Seed> seed_;  // of a process that runs it too
   std::atomic<bool> closed_ = false;
+  CallGate gate_;
+  std::shared_ptr<std::mutex> log_mutex_ = std::make_shared<std::mutex>();
+  base::Logger log_;
 
   std::unique_ptr<io::EpollLoop> loop_;
-  mesh::Mesh mesh_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
+  std::unique_ptr<cluster::Formation> formation_;
+  std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
   std::unordered_set<OperationState*> active_;
+
+  Completion formed_;
+  std::optional<Error> formation_error_;
+
   struct Ping {
     base::Time sent;
     std::optional<base::Time> answered;
     Completion completion;
   };
   std::map<std::uint64_t, Ping*> pings_;
-  std::uint64_t next_ping_ = 1;
-  std::vector<bool> ready_;
-  std::vector<bool> ended_;
-  Completion all_ready_;
-  Completion all_ended_;
-  std::unique_ptr<Engine> engine_;  // last, so that it stops first
+  std::uint64_t next_ping_ = 1;  // 0 is a heartbeat
+
+  struct Heartbeat {
+    std::optional<base::Time> sent;
+    std::optional<base::Duration> round_trip;
+    std::string address;
+  };
+  std::vector<Heartbeat> heartbeats_;  // by rank
+  std::unique_ptr<cluster::FailureDetector> detector_;
+  std::unique_ptr<io::Timer> heartbeat_timer_;
+  cluster::Losses losses_;
+  std::optional<Error> aborted_;
+  bool verdict_due_ = false;
+  std::optional<Error> failure_;
+  std::optional<io::EventDescriptor> failure_event_;
+  std::function<void(const Error&)> failure_callback_;
+  std::uint64_t protocol_errors_ = 0;
+  std::vector<Completion*> farewells_;  // of threads that wait until no link is left
+  std::unique_ptr<Engine> engine_;      // last, so that it stops first
 };
 
 }  // namespace nexar::runtime

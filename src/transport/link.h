@@ -19,6 +19,7 @@
 #include "nexar/error.h"
 #include "nexar/result.h"
 #include "wire/header.h"
+#include "wire/link_messages.h"
 
 namespace nexar::transport {
 
@@ -35,8 +36,10 @@ struct LinkEnd {
   enum class Kind : std::uint8_t {
     kClosedHere,    // close() was called here and everything before it was acknowledged
     kClosedByPeer,  // the peer closed, after everything it had sent
-    kRefused,       // one side did not accept the other's identity or protocol
-    kBroken,        // silence, a protocol error, or the network
+    kRefused,       // one side did not accept the other's identity, or the peer what we sent
+    kProtocol,      // the peer sent what nobody may send
+    kExpelled,      // the peer called expel(): this node is no member for it any more
+    kBroken,        // silence, or the network
   };
   Kind kind;
   Error error;
@@ -93,14 +96,20 @@ class Link {
   virtual void set_bulk_source(BulkSource* source) = 0;
   virtual void bulk_ready() = 0;
 
-  // Sends what is queued, waits until the peer has it, then ends the link. `reason` reaches the peer.
-  virtual void close(std::string_view reason) = 0;
+  // From here on another handler hears what happens; nothing is repeated. Not while a frame of a lane other than control is arriving.
+  virtual void set_handler(LinkHandler& handler) = 0;
+
+  // Sends what is queued, waits until the peer has it, says goodbye as the last frame of the control lane, waits until the peer has that,
+  // and ends the link. So a departure is never taken for a loss, whatever packet is lost. Meanwhile control frames are still sent, until the
+  // goodbye.
+  virtual void close(wire::GoodbyeReason reason, std::string_view text) = 0;
+  void close(std::string_view text) { close(wire::GoodbyeReason::kLeaving, text); }
 
   // Ends the link now. `reason` reaches the peer if anything does.
   virtual void abort(std::string_view reason) = 0;
 
-  // From here on `handler` hears of the link instead of the one before. For links that have not ended.
-  virtual void set_handler(LinkHandler& handler) = 0;
+  // The same, and the peer learns that it is no member any more.
+  virtual void expel(std::string_view reason) = 0;
 
   // The peer's certificate; null before on_ready, and when none was asked for.
   virtual const crypto::Certificate* peer_certificate() const = 0;

@@ -90,6 +90,7 @@ const auto& fields() {
       token_field(),
       field<&Config::token_file>("token_file", kLocal),
       field<&Config::seed>("seed", kLocal),
+      field<&Config::host_id>("host_id", kLocal),
       field<&Config::log>("log", kLocal),
       spin_field(),
   };

@@ -1,10 +1,13 @@
 // `nexar bench p2p`: two nodes, latency by size and bandwidth one way and both ways.
 //
-// The two nodes are threads of this process, each on a core of its own, linked over real QUIC on loopback or between two network
-// namespaces. Shapes and columns are those of bench/peers/tcp_exchange, so that the two can be set beside each other.
+// The two nodes are processes, started as `nexar run` does, here or on two hosts; or threads of this process, on loopback or in two network
+// namespaces. Each has a core of its own. Shapes and columns are those of bench/peers/tcp_exchange, so that the two can be set beside each
+// other.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -14,11 +17,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "commands.h"
 #include "io/thread.h"
+#include "launch/launch.h"
 #include "nexar/node.h"
 
 namespace nexar::tool {
@@ -44,6 +49,9 @@ struct Options {
   std::vector<std::string> addresses;
   bool ping = false;
   bool pin = true;
+  bool in_process = false;
+  bool worker = false;  // this process is one of the ranks
+  launch::LaunchOptions launch;
 };
 
 struct Row {
@@ -244,8 +252,7 @@ int report(const std::vector<Row>& rows, const Options& options) {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong != 0; }) ? 1 : 0;
 }
 
-int run(const Options& options) {
-  static_cast<void>(sizes_of(options));  // what is wrong with them is said before anything starts
+int run_in_process(const Options& options) {
   LocalOptions local;
   local.config = Config::from_env().value();
   if (options.wait == "block") local.config.spin = {};
@@ -257,6 +264,43 @@ int run(const Options& options) {
   const std::vector<Row> rows = run_rank(nodes[0], options);
   other.join();
   return report(rows, options);
+}
+
+int run_worker(const Options& options) {
+  Node node = Node::from_env().value();
+  if (node.size() != 2) throw std::runtime_error(fmt::format("bench p2p is for 2 ranks, not {}", node.size()));
+  const std::vector<Row> rows = run_rank(node, options);
+  node.close().value();
+  return node.rank() == 0 ? report(rows, options) : 0;
+}
+
+// Starts this program again, as both ranks; rank 0 reports.
+int run_processes(const Options& options) {
+  launch::LaunchOptions launched = options.launch;
+  launched.name = "nexar bench p2p";
+  launched.prefix = false;
+  if (launched.world == 0 && launched.hosts.empty()) launched.world = 2;
+  launched.program = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                      "bench",
+                      "p2p",
+                      "--worker",
+                      "--mode",
+                      fmt::format("{}", fmt::join(options.modes, ",")),
+                      "--bytes",
+                      fmt::format("{}", fmt::join(options.bytes, ",")),
+                      "--iters",
+                      std::to_string(options.iterations)};
+  if (!options.json.empty()) launched.program.insert(launched.program.end(), {"--json", options.json});
+  if (options.ping) launched.program.push_back("--ping");
+  if (!options.pin) launched.program.push_back("--no-pin");
+  if (options.wait == "block") setenv("NEXAR_SPIN", "0", 1);
+  return launch::launch(launched);
+}
+
+int run(const Options& options) {
+  static_cast<void>(sizes_of(options));  // what is wrong with them is said before anything starts
+  if (options.worker) return run_worker(options);
+  return options.in_process || !options.addresses.empty() ? run_in_process(options) : run_processes(options);
 }
 
 }  // namespace
@@ -272,7 +316,10 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',');
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
   p2p->add_option("--wait", options->wait, "How threads wait")->check(CLI::IsMember({"spin", "block"}));
-  p2p->add_option("--netns", options->namespaces, "Network namespaces of the two nodes, by name")->delimiter(',');
+  add_launch_options(*p2p, options->launch);
+  p2p->add_flag("--in-process", options->in_process, "Both ranks in one process; also meant by --address");
+  p2p->add_flag("--worker", options->worker)->group("");
+  p2p->add_option("--netns", options->namespaces, "With --address: network namespaces of the two nodes, by name")->delimiter(',');
   p2p->add_option("--address", options->addresses, "Addresses of the two nodes")->delimiter(',')->expected(2);
   p2p->add_flag("--ping", options->ping, "Also ping the control lane, idle and while a gigabyte is sent");
   p2p->add_flag("!--no-pin", options->pin, "Leave the threads to the scheduler");

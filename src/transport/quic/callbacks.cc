@@ -19,7 +19,6 @@ constexpr std::uint64_t kWindowBytes = 8u << 20;
 constexpr ngtcp2_duration kAckDelay = 1 * NGTCP2_MILLISECONDS;
 // Before the first round trip is measured, three times this passes until a lost first packet is sent again.
 constexpr ngtcp2_duration kInitialRoundTrip = 10 * NGTCP2_MILLISECONDS;
-constexpr ngtcp2_duration kIdleTimeout = 30 * NGTCP2_SECONDS;
 
 base::ByteSpan bytes_of(std::uint8_t* data, std::size_t size) { return {reinterpret_cast<std::byte*>(data), size}; }
 
@@ -106,14 +105,14 @@ ngtcp2_settings connection_settings(std::size_t path_bytes, io::Random& random, 
   return settings;
 }
 
-ngtcp2_transport_params connection_parameters() {
+ngtcp2_transport_params connection_parameters(base::Duration idle_timeout) {
   ngtcp2_transport_params parameters;
   ngtcp2_transport_params_default(&parameters);
   parameters.initial_max_data = kWindowBytes;
   parameters.initial_max_stream_data_uni = kWindowBytes;
   parameters.initial_max_streams_uni = kLanes;
   parameters.initial_max_streams_bidi = 0;
-  parameters.max_idle_timeout = kIdleTimeout;
+  parameters.max_idle_timeout = static_cast<ngtcp2_duration>(idle_timeout.count());
   parameters.max_ack_delay = kAckDelay;
   parameters.active_connection_id_limit = 2;
   parameters.disable_active_migration = 1;

@@ -14,7 +14,7 @@ namespace nexar::transport::quic {
 ngtcp2_callbacks connection_callbacks();
 
 ngtcp2_settings connection_settings(std::size_t path_bytes, io::Random& random, base::Time now);
-ngtcp2_transport_params connection_parameters();
+ngtcp2_transport_params connection_parameters(base::Duration idle_timeout);
 
 // A new random connection id of ours.
 ngtcp2_cid random_id(io::Random& random);

@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/units.h"
+#include "transport/quic/admission.h"
 #include "transport/quic/callbacks.h"
 #include "transport/quic/endpoint.h"
+#include "wire/frame.h"
 
 namespace nexar::transport::quic {
 namespace {
@@ -21,6 +24,7 @@ constexpr ngtcp2_duration kKeepAlive = 10 * NGTCP2_SECONDS;
 constexpr std::uint64_t kCloseNormal = 0;
 constexpr std::uint64_t kCloseAbort = 1;
 constexpr std::uint64_t kCloseProtocol = 2;
+constexpr std::uint64_t kCloseExpelled = 3;
 constexpr std::size_t kCloseTextMax = 512;  // fits into one closing packet beside its headers
 
 ngtcp2_tstamp stamp(base::Time time) { return static_cast<ngtcp2_tstamp>(time.time_since_epoch().count()); }
@@ -53,7 +57,7 @@ Connection::~Connection() {
 Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier* verifier, base::Time now) {
   const ngtcp2_callbacks callbacks = connection_callbacks();
   const ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
-  const ngtcp2_transport_params parameters = connection_parameters();
+  const ngtcp2_transport_params parameters = connection_parameters(endpoint_.idle_timeout());
   const ngtcp2_cid destination = random_id(endpoint_.random());
   const ngtcp2_cid source = random_id(endpoint_.random());
   const ngtcp2_path path = endpoint_.path_to(peer_);
@@ -70,7 +74,7 @@ Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verif
   server_ = true;
   const ngtcp2_callbacks callbacks = connection_callbacks();
   ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
-  ngtcp2_transport_params parameters = connection_parameters();
+  ngtcp2_transport_params parameters = connection_parameters(endpoint_.idle_timeout());
   if (first.original_dcid != nullptr) {
     set_original_dcid(parameters, *first.original_dcid);
     set_token(settings, token_of(first.header));
@@ -130,10 +134,11 @@ bool Connection::is_urgent() const {
 
 std::size_t Connection::packet_bytes() const { return state_ == State::kHandshake || small_packets_ ? kHandshakePacketBytes : path_bytes_; }
 
-void Connection::close(std::string_view reason) {
-  if (state_ == State::kDraining || state_ == State::kEnded) return;
-  close_text_ = reason;
-  if (state_ == State::kHandshake) return abort(reason);
+void Connection::close(wire::GoodbyeReason reason, std::string_view text) {
+  if (state_ == State::kHandshake) return abort(text);
+  if (state_ != State::kOpen) return;
+  close_reason_ = reason;
+  close_text_ = text;
   state_ = State::kDraining;
   endpoint_.mark_dirty(*this);
 }
@@ -143,6 +148,11 @@ void Connection::abort(std::string_view reason) {
   close_text_ = reason;
   abort_due_ = true;
   endpoint_.mark_dirty(*this);
+}
+
+void Connection::expel(std::string_view reason) {
+  expels_ = true;
+  abort(reason);
 }
 
 Result<void> Connection::export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const {
@@ -157,13 +167,23 @@ void Connection::settle(base::Time now) {
     const std::string text = handler_error_->sentence();
     const CloseReason reason = application_reason(kCloseProtocol, text);
     Error error = *std::exchange(handler_error_, std::nullopt);
-    return end({LinkEnd::Kind::kBroken, std::move(error)}, &reason, now);
+    return end({LinkEnd::Kind::kProtocol, std::move(error)}, &reason, now);
   }
-  if (abort_due_ || (state_ == State::kDraining && everything_acknowledged())) {
-    const CloseReason reason = application_reason(abort_due_ ? kCloseAbort : kCloseNormal, close_text_);
+  if (abort_due_ || (state_ == State::kFarewell && everything_acknowledged())) {
+    const std::uint64_t aborted = expels_ ? kCloseExpelled : kCloseAbort;
+    const CloseReason reason = application_reason(abort_due_ ? aborted : kCloseNormal, close_text_);
     return end({LinkEnd::Kind::kClosedHere, Error(ErrorCode::kCancelled, "closed here: " + close_text_)}, &reason, now);
   }
+  if (state_ == State::kDraining && everything_acknowledged()) say_goodbye();
   if (room_due_) announce_room();
+}
+
+// The last frame. It concerns the link and not a view, so its epoch is 0.
+void Connection::say_goodbye() {
+  state_ = State::kFarewell;
+  std::vector<std::byte> frame(wire::frame_bytes_max<wire::Goodbye>());
+  frame.resize(wire::encode_frame(wire::Goodbye{.reason = close_reason_, .text = close_text_}, {}, frame));
+  queue_frame(outgoing_.front(), *wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes));
 }
 
 bool Connection::everything_acknowledged() const {
@@ -178,13 +198,17 @@ void Connection::fail(int code, base::Time now) {
   };
   switch (code) {
     case NGTCP2_ERR_DRAINING: return end(end_told_by_peer(), nullptr, now);
-    case NGTCP2_ERR_IDLE_CLOSE: return end(broken(ErrorCode::kTimeout, fmt::format("{} has been silent for 30 s", who)), nullptr, now);
+    case NGTCP2_ERR_IDLE_CLOSE: return end(broken(ErrorCode::kTimeout, fmt::format("{} has been silent for too long", who)), nullptr, now);
     case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
-      return end(broken(ErrorCode::kTimeout, fmt::format("{} did not complete the handshake within 3 s", who)), nullptr, now);
+      if (server_) ++endpoint_.counters_.handshakes_dropped;
+      return end(broken(ErrorCode::kTimeout,
+                        fmt::format("{} did not complete the handshake within {}", who, base::format_duration(kHandshakeTimeout))),
+                 nullptr, now);
     case NGTCP2_ERR_DROP_CONN:
     case NGTCP2_ERR_RETRY:
       return end(broken(ErrorCode::kIo, fmt::format("{} sent a first packet that opens no connection", who)), nullptr, now);
     case NGTCP2_ERR_CRYPTO: {
+      if (server_) ++endpoint_.counters_.handshakes_refused;
       const std::uint8_t alert = ngtcp2_conn_get_tls_alert(conn_);
       const CloseReason reason = CloseReason::from_alert(alert);
       const std::string why = tls_->refusal() ? tls_->refusal()->sentence() : fmt::format("TLS alert {}", alert);
@@ -205,8 +229,14 @@ LinkEnd Connection::end_told_by_peer() const {
   const CloseReason::Native told = CloseReason::received(conn_);
   const std::string who = peer_.to_string();
   const std::string text(reinterpret_cast<const char*>(told.reason), told.reasonlen);
+  if (state_ == State::kFarewell)  // how a peer answers a goodbye
+    return {LinkEnd::Kind::kClosedHere, Error(ErrorCode::kCancelled, "closed here: " + close_text_)};
   if (CloseReason::is_application(told) && told.error_code == kCloseNormal)
     return {LinkEnd::Kind::kClosedByPeer, Error(ErrorCode::kPeerLost, fmt::format("{} closed the link: {}", who, text))};
+  if (CloseReason::is_application(told) && told.error_code == kCloseProtocol)
+    return {LinkEnd::Kind::kRefused, Error(ErrorCode::kRefused, fmt::format("{} ended the link: {}", who, text))};
+  if (CloseReason::is_application(told) && told.error_code == kCloseExpelled)
+    return {LinkEnd::Kind::kExpelled, Error(ErrorCode::kPeerLost, fmt::format("{} ended the link: {}", who, text))};
   if (CloseReason::is_application(told))
     return {LinkEnd::Kind::kBroken, Error(ErrorCode::kPeerLost, fmt::format("{} ended the link: {}", who, text))};
   constexpr std::uint64_t kTlsAlerts = 0x100;  // RFC 9000 section 20.1: 0x100 and the alert

@@ -42,6 +42,7 @@ class Connection final : public Link {
     kHandshake,
     kOpen,
     kDraining,  // close() was called; what is queued is still sent
+    kFarewell,  // the goodbye is on its way
     kEnded,     // only the closing packet is repeated
   };
 
@@ -89,12 +90,14 @@ class Connection final : public Link {
   [[nodiscard]] bool send(const wire::Header& header, base::ByteView payload) override;
   void set_bulk_source(BulkSource* source) override;
   void bulk_ready() override;
-  void close(std::string_view reason) override;
-  void abort(std::string_view reason) override;
   void set_handler(LinkHandler& handler) override { handler_ = &handler; }
-  const io::Address& peer_address() const override { return peer_; }
+  using Link::close;
+  void close(wire::GoodbyeReason reason, std::string_view text) override;
+  void abort(std::string_view reason) override;
+  void expel(std::string_view reason) override;
   Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const override;
   const crypto::Certificate* peer_certificate() const override { return tls_ ? tls_->peer() : nullptr; }
+  const io::Address& peer_address() const override { return peer_; }
   const LaneCounters& counters(wire::Lane lane) const override { return counters_[static_cast<std::size_t>(lane)]; }
 
  private:
@@ -137,6 +140,7 @@ class Connection final : public Link {
 
   // The end.
   bool everything_acknowledged() const;
+  void say_goodbye();
   void fail(int library_error, base::Time now);
   LinkEnd end_told_by_peer() const;
   void end(LinkEnd end, const CloseReason* reason, base::Time now);
@@ -162,6 +166,8 @@ class Connection final : public Link {
   bool ready_due_ = false;
   bool room_due_ = false;
   bool abort_due_ = false;
+  bool expels_ = false;  // when it aborts
+  wire::GoodbyeReason close_reason_ = wire::GoodbyeReason::kLeaving;
   std::string close_text_;
   std::optional<Error> handler_error_;  // what the handler answered to a frame
 };

@@ -73,7 +73,7 @@ Result<void> Connection::IncomingLane::on_payload(base::ByteView piece, bool las
 bool Connection::send(const wire::Header& header, base::ByteView payload) {
   OutgoingLane& lane = outgoing_[static_cast<std::size_t>(header.lane())];
   NEXAR_ASSERT(header.length == payload.size(), "a header says how much follows");
-  if (state_ != State::kOpen) return false;
+  if (state_ != State::kOpen && (state_ != State::kDraining || header.lane() != wire::Lane::kControl)) return false;
   if (lane.queue.room() < wire::kHeaderBytes + payload.size()) {
     lane.owner_waits = true;
     return false;

@@ -25,6 +25,9 @@ constexpr std::size_t kEthernetMtu = 1500;  // when the kernel does not know the
 // A closing packet is repeated for as long as the peer may not have seen it.
 constexpr base::Duration kTombstoneLifetime = std::chrono::seconds(2);
 
+// More packets than a socket's buffer holds: what comes faster than it is read does not keep the loop.
+constexpr int kDrainReadsMax = 65536;
+
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(Environment environment, const io::Address& local, const crypto::Identity& identity,
@@ -129,6 +132,13 @@ void Endpoint::on_ready(io::Readiness ready) {
 }
 
 void Endpoint::flush() { serve_dirty(); }
+
+void Endpoint::drain() {
+  NEXAR_ASSERT(!serving_, "a handler does not read the socket that calls it");
+  for (int i = 0; i < kDrainReadsMax && read_some(); ++i) {
+  }
+  serve_dirty();
+}
 
 void Endpoint::expire() {
   const base::Time now = environment_.loop.now();

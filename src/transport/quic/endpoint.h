@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -48,7 +49,8 @@ inline constexpr std::size_t kTombstonesMax = 1024;
 
 struct EndpointCounters {
   std::uint64_t retries_sent = 0;
-  std::uint64_t handshakes_dropped = 0;  // pending ones that made way
+  std::uint64_t handshakes_refused = 0;  // of callers whose certificate was not accepted
+  std::uint64_t handshakes_dropped = 0;  // of callers that did not end them in time, or made way
   std::uint64_t packets_ignored = 0;     // that belong to no connection and open none
   std::uint64_t receive_errors = 0;
   std::uint64_t send_errors = 0;  // packets that the kernel did not take, sent again like lost ones
@@ -59,6 +61,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   struct Environment {
     io::Loop& loop;
     io::Random& random;
+    // After which a link without a packet ends. Zero: never, where somebody above watches who answers.
+    base::Duration idle_timeout = std::chrono::seconds(30);
   };
 
   // Binds `local` and starts to listen. Both sides of every link show their certificates. `verifier` and `acceptor` outlive the endpoint.
@@ -84,6 +88,9 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // Sends what is due now instead of at the end of the loop's turn.
   void flush();
+
+  // Reads everything that has come, so that what a peer sent before it died is here. Not from a handler's call.
+  void drain();
 
   std::size_t pending_handshakes() const { return pending_; }  // of strangers
   std::size_t connections() const { return connections_.size(); }
@@ -135,6 +142,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // For connections.
   io::Random& random() { return environment_.random; }
+  base::Duration idle_timeout() const { return environment_.idle_timeout; }
   BlockPool& small_blocks() { return small_blocks_; }
   BlockPool& bulk_blocks() { return bulk_blocks_; }
   std::size_t path_bytes(const io::Address& peer) const;

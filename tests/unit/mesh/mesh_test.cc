@@ -33,7 +33,7 @@ struct TestNode : transport::quic::LinkAcceptor {
 
   transport::LinkHandler* on_link(transport::Link& link) override {
     const Rank rank = static_cast<Rank>(link.peer_certificate()->node().bytes[0]);
-    mesh.attach(rank, link);
+    mesh.attach(rank, link, mesh.limits());
     return &mesh.handler(rank);
   }
 
@@ -97,7 +97,7 @@ class MeshTest : public QuicTest {
   void connect(Rank from, Rank to) {
     TestNode& node = *nodes[static_cast<std::size_t>(from)];
     const io::Address address = nodes[static_cast<std::size_t>(to)]->endpoint->local_address();
-    node.mesh.attach(to, **node.endpoint->connect(address, node.mesh.handler(to)));
+    node.mesh.attach(to, **node.endpoint->connect(address, node.mesh.handler(to)), node.mesh.limits());
   }
 
   TestNode& node(std::size_t rank) { return *nodes[rank]; }

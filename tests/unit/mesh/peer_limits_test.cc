@@ -19,16 +19,19 @@ class HeldLink final : public transport::Link {
   }
   void set_bulk_source(transport::BulkSource*) override {}
   void bulk_ready() override {}
-  void close(std::string_view) override {}
-  void abort(std::string_view reason) override { aborted = reason; }
   void set_handler(transport::LinkHandler&) override {}
-  const crypto::Certificate* peer_certificate() const override { return nullptr; }
+  using Link::close;
+  void close(wire::GoodbyeReason, std::string_view text) override { closed = text; }
+  void expel(std::string_view reason) override { aborted = reason; }
   const io::Address& peer_address() const override { return address_; }
+  void abort(std::string_view reason) override { aborted = reason; }
+  const crypto::Certificate* peer_certificate() const override { return nullptr; }
   Result<void> export_key(std::string_view, base::ByteView, base::ByteSpan) const override { return {}; }
   const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
 
   bool full = false;
   std::string aborted;
+  std::string closed;
   std::vector<wire::Header> sent;
 
  private:
@@ -40,7 +43,7 @@ class PeerLimitsTest : public testing::Test {
  protected:
   explicit PeerLimitsTest(const EagerLimits& limits = {.bytes = 1000, .messages = 3, .announcements = 2})
       : mesh(0, 2, 1, {[](Rank) {}, [](Rank, const transport::LinkEnd&) {}, {}}, limits) {
-    mesh.attach(1, link);
+    mesh.attach(1, link, limits);
     mesh.handler(1).on_ready();
   }
 
@@ -159,7 +162,7 @@ TEST_F(PeerLimitsTest, AWithdrawalMayOvertakeItsAnnouncementButNotWithoutEnd) {
   EXPECT_EQ(mesh.matcher().arrivals(), 0u) << "it was taken back before it came";
 }
 
-TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Goodbye{}, 0), "which nothing here takes"); }
+TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Hello{}, 0), "which nothing here takes"); }
 
 }  // namespace
 }  // namespace nexar::mesh

@@ -125,8 +125,10 @@ TEST(Node, BadArgumentsAreRefusedByNameBeforeAnythingIsSent) {
   EXPECT_FALSE(group.start_send(&byte, 1, -1, 0).wait());
   EXPECT_FALSE(nodes[0].ping(0));
   EXPECT_FALSE(Node::local(0));
-  EXPECT_FALSE(Node::local(2, {.config = {}, .places = {{}}}));
-  EXPECT_EQ(nodes[0].traffic(1)->frames_sent[2], 0u);
+  LocalOptions one_place;
+  one_place.places.resize(1);
+  EXPECT_FALSE(Node::local(2, one_place));
+  EXPECT_EQ(nodes[0].counters()->peers[1].traffic.frames_sent[2], 0u);
 }
 
 TEST(Operation, EndsAtItsDeadlineAndGivesTheBufferBack) {
@@ -252,7 +254,7 @@ TEST(Node, EightThreadsWait) { many_waiters(8); }
 TEST(Node, PingsItsPeersAndCountsTraffic) {
   const std::vector<Node> nodes = world(2);
   EXPECT_GT(nodes[0].ping(1).value().count(), 0);
-  EXPECT_GT(nodes[0].traffic(1).value().frames_sent[0], 0u);
+  EXPECT_GT(nodes[0].counters().value().peers[1].traffic.frames_sent[0], 0u);
 }
 
 TEST(Node, CloseEndsWhatIsUnderWayAndDeliversWhatWasSent) {

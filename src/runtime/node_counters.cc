@@ -1,0 +1,47 @@
+// What a node counts.
+#include <utility>
+
+#include "runtime/node_core.h"
+
+namespace nexar::runtime {
+
+PeerCounters NodeCore::peer_counters(Rank rank) const {
+  PeerCounters counters;
+  counters.rank = rank;
+  if (rank == rank_) return counters;
+  const mesh::Peer& peer = std::as_const(*mesh_).peer(rank);
+  const Heartbeat& heartbeat = heartbeats_[static_cast<std::size_t>(rank)];
+  if (losses_.contains(rank) || (peer.is_gone() && !peer.has_left()))
+    counters.state = PeerCounters::State::kLost;
+  else
+    counters.state = peer.has_left() ? PeerCounters::State::kLeft : PeerCounters::State::kLinked;
+  if (peer.link() != nullptr) counters.address = heartbeat.address;
+  counters.rtt = heartbeat.round_trip;
+  for (std::size_t lane = 0; lane < 4; ++lane) {
+    const transport::LaneCounters& passed = peer.counters(static_cast<wire::Lane>(lane));
+    counters.traffic.frames_sent[lane] = passed.frames_sent;
+    counters.traffic.bytes_sent[lane] = passed.bytes_sent;
+    counters.traffic.frames_received[lane] = passed.frames_received;
+    counters.traffic.bytes_received[lane] = passed.bytes_received;
+  }
+  return counters;
+}
+
+Result<NodeCounters> NodeCore::counters() {
+  const CallGate::Pass pass(gate_);
+  if (!pass) return closed_error();
+  NodeCounters counters;
+  engine_->run([&] {
+    for (Rank rank = 0; rank < size(); ++rank) counters.peers.push_back(peer_counters(rank));
+    const transport::quic::EndpointCounters& endpoint = endpoint_->counters();
+    counters.handshakes_refused = endpoint.handshakes_refused;
+    counters.handshakes_dropped = endpoint.handshakes_dropped;
+    counters.retries_sent = endpoint.retries_sent;
+    counters.packets_ignored = endpoint.packets_ignored;
+    counters.protocol_errors = protocol_errors_;
+    counters.frames_of_other_epochs = mesh_->frames_of_other_epochs();
+  });
+  return counters;
+}
+
+}  // namespace nexar::runtime

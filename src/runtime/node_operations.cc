@@ -1,0 +1,177 @@
+// Operations of a node: started by callers, run by the engine.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "runtime/node_core.h"
+
+namespace nexar::runtime {
+
+void NodeCore::start_and_stay(OperationState& operation) {
+  engine_->post_and_stay([this, &operation] { begin(operation); });
+}
+
+void NodeCore::start(OperationState& operation) {
+  const CallGate::Pass pass(gate_);
+  if (!pass) {
+    operation.result.emplace(closed_error());
+    operation.completion.complete();
+    return;
+  }
+  operation.unattended = true;
+  engine_->need_background(true);
+  engine_->post([this, &operation] { begin(operation); });
+}
+
+Result<Status> NodeCore::run(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
+  const CallGate::Pass pass(gate_);
+  if (!pass) return closed_error();
+  start_and_stay(operation);
+  return wait_inside(operation, limit);
+}
+
+Result<Status> NodeCore::run_both(OperationState& receive, OperationState& send, std::optional<std::chrono::nanoseconds> limit) {
+  const CallGate::Pass pass(gate_);
+  if (!pass) return closed_error();
+  start_and_stay(receive);
+  start_and_stay(send);
+  Result<Status> received = wait_inside(receive, limit);
+  if (!received) cancel_inside(send, received.error());
+  Result<Status> sent = wait_inside(send, limit);
+  if (!sent && received) return std::move(sent).error();
+  return received;
+}
+
+// Without a pass the node is about to stop, and with it everything that was started has ended.
+Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
+  const CallGate::Pass pass(gate_);
+  if (pass) return wait_inside(operation, limit);
+  gate_.wait_for_exit();
+  return *operation.result;
+}
+
+Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
+  if (!engine_->wait(operation.completion, deadline(limit))) {
+    const bool sending = operation.kind == OperationState::Kind::kSend;
+    const Rank peer = sending ? operation.send.peer : operation.receive.source;
+    const std::string who = peer == kAnySource ? "any rank" : fmt::format("rank {}", peer);
+    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("a {} {} did not end within {}", sending ? "send to" : "receive from",
+                                                                    who, base::format_duration(*limit))));
+  }
+  return *operation.result;
+}
+
+void NodeCore::cancel(OperationState& operation, const Error& verdict) {
+  const CallGate::Pass pass(gate_);
+  if (pass)
+    cancel_inside(operation, verdict);
+  else
+    gate_.wait_for_exit();
+}
+
+void NodeCore::cancel_inside(OperationState& operation, const Error& verdict) {
+  engine_->run([&] {
+    if (!operation.active) return;
+    operation.verdict = verdict;
+    stop(operation);
+  });
+}
+
+void NodeCore::set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback) {
+  const CallGate::Pass pass(gate_);
+  if (!pass) {
+    gate_.wait_for_exit();
+    return callback(*operation.result);
+  }
+  engine_->run([&] {
+    operation.callback = std::move(callback);
+    if (!operation.active) std::exchange(operation.callback, nullptr)(*operation.result);
+  });
+}
+
+Result<int> NodeCore::descriptor(OperationState& operation) {
+  Result<int> fd = -1;
+  const auto give = [&] {
+    if (!operation.event) {
+      Result<io::EventDescriptor> made = io::EventDescriptor::open();
+      if (!made) {
+        fd = std::move(made).error();
+        return;
+      }
+      operation.event = *std::move(made);
+      if (!operation.active) operation.event->signal();
+    }
+    fd = operation.event->fd();
+  };
+  const CallGate::Pass pass(gate_);
+  if (pass) {
+    engine_->run(give);
+  } else {
+    gate_.wait_for_exit();
+    give();
+  }
+  return fd;
+}
+
+std::optional<std::size_t> NodeCore::wait_any(std::span<OperationState* const> operations, std::optional<std::chrono::nanoseconds> limit) {
+  std::vector<Completion*> completions;
+  completions.reserve(operations.size());
+  for (OperationState* operation : operations) completions.push_back(&operation->completion);
+  const CallGate::Pass pass(gate_);
+  if (pass) return engine_->wait_any(completions, deadline(limit));
+  gate_.wait_for_exit();
+  return 0;  // all have ended
+}
+
+Result<std::optional<Status>> NodeCore::probe(mesh::GroupId group, Rank from, std::optional<Tag> tag) {
+  const CallGate::Pass pass(gate_);
+  if (!pass) return closed_error();
+  std::optional<Status> found;
+  std::optional<Error> over;
+  engine_->run([&] {
+    found = mesh_->probe(group, from, tag);
+    if (!found) over = mesh_->verdict();
+  });
+  if (over) return *over;
+  return found;
+}
+
+void NodeCore::begin(OperationState& operation) {
+  if (closed_.load(std::memory_order_acquire)) return finish(operation, closed_error());
+  operation.active = true;
+  active_.insert(&operation);
+  if (operation.kind == OperationState::Kind::kSend) {
+    operation.send.done = [this, &operation](Result<void> result) {
+      if (result)
+        finish(operation, Status{operation.send.bytes, operation.send.peer, operation.send.tag});
+      else
+        finish(operation, std::move(result).error());
+    };
+    mesh_->send(operation.send);
+  } else {
+    operation.receive.done = [this, &operation](Result<Status> result) { finish(operation, std::move(result)); };
+    mesh_->receive(operation.receive);
+  }
+}
+
+void NodeCore::stop(OperationState& operation) {
+  if (operation.kind == OperationState::Kind::kSend)
+    mesh_->cancel(operation.send);
+  else
+    mesh_->cancel(operation.receive);
+}
+
+void NodeCore::finish(OperationState& operation, Result<Status> result) {
+  if (std::exchange(operation.active, false)) active_.erase(&operation);
+  if (operation.unattended) engine_->need_background(false);
+  if (!result && result.error().code() == ErrorCode::kCancelled && operation.verdict)
+    operation.result.emplace(*operation.verdict);
+  else
+    operation.result.emplace(std::move(result));
+  if (operation.event) operation.event->signal();
+  if (operation.callback) std::exchange(operation.callback, nullptr)(*operation.result);
+  operation.completion.complete();  // the caller may be gone after this
+}
+
+}  // namespace nexar::runtime
