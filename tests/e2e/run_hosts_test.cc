@@ -61,6 +61,26 @@ TEST(RunHosts, TellsItsOwnAddressOnTheWayToTheFirstHost) {
   EXPECT_EQ(*output, "10.77.0.1\n");
 }
 
+TEST(RunHosts, FormsAWorldAcrossNamespaces) {
+  if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
+  const Namespaces net = Namespaces::create({.count = 3}).value();
+  const std::string hosts = fmt::format("{},{}:2,{}", net.name(0), net.name(1), net.name(2));
+  const Result<std::string> output = run_command(launcher_in(net, {"--hosts", hosts, "--listen", "10.77.0.1", NEXAR_RING, "leave"}));
+  ASSERT_TRUE(output) << output.error().to_string();
+  EXPECT_NE(output->find("passed 18 among 4"), std::string::npos) << *output;
+}
+
+TEST(RunHosts, MeasuresBetweenTwoNamespaces) {
+  if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
+  const Namespaces net = Namespaces::create().value();
+  const std::string hosts = fmt::format("{},{}", net.name(0), net.name(1));
+  const Result<std::string> output = run_command({"ip",       "netns",         "exec",    net.name(0), NEXAR_TOOL, "bench",     "p2p",
+                                                  "--ssh",    "ip netns exec", "--hosts", hosts,       "--listen", "10.77.0.1", "--mode",
+                                                  "pingpong", "--bytes",       "8",       "--iters",   "5",        "--json",    "-"});
+  ASSERT_TRUE(output) << output.error().to_string();
+  EXPECT_NE(output->find("\"wrong\": 0"), std::string::npos) << *output;
+}
+
 TEST(RunHosts, NamesAHostThatCannotBeEntered) {
   if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
   const Namespaces net = Namespaces::create().value();
