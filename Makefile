@@ -35,7 +35,7 @@ build: built-release
 run: build
 	@echo; build/release/bin/nexar info; echo
 	@python3 bench/reduce/summary.py --quick build/release/bin/bench_reduce
-	@echo; echo 'messages between two nodes of one process, over encrypted QUIC:'; build/release/bin/nexar bench p2p --bytes 8,64K,16M
+	@echo; echo 'messages between two processes, over encrypted QUIC:'; build/release/bin/nexar bench p2p --bytes 8,64K,16M
 
 test: built-release built-asan
 	@python3 scripts/run_tests.py release asan
