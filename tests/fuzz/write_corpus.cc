@@ -1,9 +1,10 @@
 // Writes the inputs that fuzzing starts from: one or more of every message, in the form that each fuzzer reads.
 //
-//   fuzz_corpus DIR     makes DIR/header, DIR/messages and DIR/frame_parser
+//   fuzz_corpus DIR     makes DIR/header, DIR/messages, DIR/frame_parser and DIR/artefacts
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,17 @@ std::vector<std::byte> as_message_input(const Sample& sample) {
   return input;
 }
 
+// A token and a seed file of the right shape; an Ed25519 key in PKCS#8 is these sixteen bytes and thirty-two of its own.
+void write_artefacts(const fs::path& folder) {
+  const auto text = [&](const char* name, const std::string& content) { write(folder / name, std::as_bytes(std::span(content))); };
+  text("token", "nxr1-" + std::string(128, 'q'));
+  text("seed_file", "nexar seed file 1\ncluster: " + std::string(32, '5') + "\nkey: 302e020100300506032b657004220420" +
+                        std::string(64, '7') + "\nsecret: " + std::string(64, '9') + "\n");
+  text("address", "[fd00::1]:7070");
+}
+
 void write_corpus(const fs::path& folder) {
+  write_artefacts(folder / "artefacts");
   std::vector<std::vector<std::byte>> streams(4);
   for (std::size_t lane = 0; lane < streams.size(); ++lane) streams[lane] = {static_cast<std::byte>(lane), std::byte{1}};
   for (const Sample& sample : samples()) {
