@@ -55,6 +55,7 @@ class Seed::Service {
   std::string address_;
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<cluster::SeedService> seed_;  // of the thread, once that runs
+  std::mutex stop_mutex_;                       // whoever stops first does it, and the others wait
   std::thread thread_;
   std::atomic<bool> stopping_ = false;
 
@@ -125,6 +126,7 @@ Result<void> Seed::Service::wait_formed() {
 }
 
 void Seed::Service::stop() {
+  const std::lock_guard lock(stop_mutex_);
   if (!thread_.joinable()) return;
   if (io::forks() != forks_) {  // the thread is the parent's
     thread_.detach();
