@@ -32,7 +32,7 @@ namespace nexar::cluster {
 
 // Links whose caller has not proved anything. A node proves itself with the end of its handshake, so that even a storm has few of them at a
 // time.
-inline constexpr std::size_t kStrangersMax = 32;
+inline constexpr std::size_t kStrangersMax = 16;
 
 struct SeedCounters {
   std::uint64_t wrong_proofs = 0;

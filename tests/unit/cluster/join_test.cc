@@ -24,6 +24,11 @@ TEST_F(JoinTest, WorldsOfSeveralSizesForm) {
   }
 }
 
+TEST_F(JoinTest, AStormOfNodesIsAWorldToo) {
+  const Seed seed = start_seed(64);
+  expect_world(join_all(seed.address(), 64));
+}
+
 TEST_F(JoinTest, RanksThatAreAskedForAreGiven) {
   const Seed seed = start_seed(4);
   std::vector<std::optional<Rank>> ranks = {3, std::nullopt, 0, std::nullopt};
