@@ -45,6 +45,12 @@ class Seed::Service {
   Result<void> wait_formed();
   void stop();
 
+  // In a child of fork, which has neither the thread nor whoever waits here.
+  bool is_forked() const { return io::forks() != forks_; }
+
+  // Destroys it; in a child of fork leaves everything as it is.
+  static void retire(std::unique_ptr<Service> service);
+
  private:
   Service() = default;
   Result<void> open(SeedOptions options);
@@ -126,26 +132,28 @@ Result<void> Seed::Service::wait_formed() {
 }
 
 void Seed::Service::stop() {
+  if (is_forked()) return;
   const std::lock_guard lock(stop_mutex_);
   if (!thread_.joinable()) return;
-  if (io::forks() != forks_) {  // the thread is the parent's
-    thread_.detach();
-    static auto& forgotten = *new std::vector<std::unique_ptr<cluster::SeedService>>();  // reachable, so that no leak checker objects
-    forgotten.push_back(std::move(seed_));
-    static auto& loops = *new std::vector<std::unique_ptr<io::EpollLoop>>();
-    loops.push_back(std::move(loop_));
-    return;
-  }
   stopping_.store(true);
   loop_->wake();
   thread_.join();
   decide(Error(ErrorCode::kCancelled, "the seed was stopped before the world was complete"));
 }
 
+void Seed::Service::retire(std::unique_ptr<Service> service) {
+  if (service == nullptr || !service->is_forked()) return;
+  static auto& forgotten = *new std::vector<std::unique_ptr<Service>>();  // reachable, so that no leak checker objects
+  forgotten.push_back(std::move(service));
+}
+
 Seed::Seed(std::unique_ptr<Service> service) : service_(std::move(service)) {}
 Seed::Seed(Seed&&) noexcept = default;
-Seed& Seed::operator=(Seed&&) noexcept = default;
-Seed::~Seed() = default;
+Seed& Seed::operator=(Seed&& other) noexcept {
+  if (this != &other) Service::retire(std::exchange(service_, std::move(other.service_)));
+  return *this;
+}
+Seed::~Seed() { Service::retire(std::move(service_)); }
 
 Result<Seed> Seed::start(SeedOptions options) {
   Result<std::unique_ptr<Service>> service = Service::start(std::move(options));
