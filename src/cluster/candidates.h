@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "io/address.h"
 #include "nexar/result.h"
+#include "wire/limits.h"
 
 namespace nexar::cluster {
 
-inline constexpr std::size_t kCandidatesMax = 16;  // more than a host has networks; each costs its peers a try
+inline constexpr std::size_t kCandidatesMax = wire::kAddressesMax;
 
 struct CandidateRules {
   std::vector<std::string> interfaces{};  // JoinOptions::interfaces: names, addresses, networks; empty: all that are of use

@@ -38,9 +38,9 @@ using ClientId = std::uint64_t;  // given by the owner, never twice
 inline constexpr std::size_t kSpareClients = 64;
 
 // How long a client may take to ask, and a member to say where it listens. Each is one round trip away; the second also has sockets to
-// open.
+// open. Both are shorter than the silence after which a link is dead, so that the node is told and comes again.
 inline constexpr base::Duration kRequestTimeout = std::chrono::seconds(5);
-inline constexpr base::Duration kReadyTimeout = std::chrono::seconds(30);
+inline constexpr base::Duration kReadyTimeout = std::chrono::seconds(20);
 
 class Rendezvous {
  public:

@@ -34,19 +34,24 @@ Result<std::vector<io::Address>> addresses_of(const std::string& text) {
   return io::resolve(listen->host, listen->port);
 }
 
-}  // namespace
-
-class Seed::Service {
+// What stands behind a Seed.
+class SeedThread {
  public:
-  static Result<std::unique_ptr<Service>> start(SeedOptions options);
-  ~Service() { stop(); }
+  static Result<std::unique_ptr<SeedThread>> start(SeedOptions options);
+  ~SeedThread() { stop(); }
 
   const std::string& address() const { return address_; }
   Result<void> wait_formed();
   void stop();
 
+  // In a child of fork, which has neither the thread nor whoever waits here.
+  bool is_forked() const { return io::forks() != forks_; }
+
+  // Destroys it; in a child of fork leaves everything as it is.
+  static void retire(std::unique_ptr<SeedThread> service);
+
  private:
-  Service() = default;
+  SeedThread() = default;
   Result<void> open(SeedOptions options);
   void run();
   void decide(Result<void> decision);
@@ -55,6 +60,7 @@ class Seed::Service {
   std::string address_;
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<cluster::SeedService> seed_;  // of the thread, once that runs
+  std::mutex stop_mutex_;                       // whoever stops first does it, and the others wait
   std::thread thread_;
   std::atomic<bool> stopping_ = false;
 
@@ -63,8 +69,8 @@ class Seed::Service {
   std::optional<Result<void>> decision_;
 };
 
-Result<std::unique_ptr<Seed::Service>> Seed::Service::start(SeedOptions options) {
-  std::unique_ptr<Service> service(new Service);
+Result<std::unique_ptr<SeedThread>> SeedThread::start(SeedOptions options) {
+  std::unique_ptr<SeedThread> service(new SeedThread);
   if (Result<void> opened = service->open(std::move(options)); !opened) return std::move(opened).error();
   Result<std::thread> thread = io::start_thread("nexar-seed", [self = service.get()] { self->run(); });
   if (!thread) return std::move(thread).error();
@@ -72,7 +78,7 @@ Result<std::unique_ptr<Seed::Service>> Seed::Service::start(SeedOptions options)
   return service;
 }
 
-Result<void> Seed::Service::open(SeedOptions options) {
+Result<void> SeedThread::open(SeedOptions options) {
   if (options.world < 1 || options.world > static_cast<int>(wire::kWorldMax))
     return Error(ErrorCode::kInvalidArgument, fmt::format("a world of {} nodes: it has 1 to {}", options.world, wire::kWorldMax));
   if (options.formation <= base::Duration::zero()) return Error(ErrorCode::kInvalidArgument, "a world needs some time to form");
@@ -104,7 +110,7 @@ Result<void> Seed::Service::open(SeedOptions options) {
   return *first_failure;
 }
 
-void Seed::Service::run() {
+void SeedThread::run() {
   while (!stopping_.load()) loop_->turn(kLongestTurn);
   seed_->stop();
   const base::Time until = loop_->refresh() + kStopLimit;
@@ -112,33 +118,45 @@ void Seed::Service::run() {
   seed_.reset();
 }
 
-void Seed::Service::decide(Result<void> decision) {
+void SeedThread::decide(Result<void> decision) {
   const std::lock_guard lock(mutex_);
   if (!decision_) decision_ = std::move(decision);
   changed_.notify_all();
 }
 
-Result<void> Seed::Service::wait_formed() {
+Result<void> SeedThread::wait_formed() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return decision_.has_value(); });
   return *decision_;
 }
 
-void Seed::Service::stop() {
+void SeedThread::stop() {
+  if (is_forked()) return;
+  const std::lock_guard lock(stop_mutex_);
   if (!thread_.joinable()) return;
-  if (io::forks() != forks_) {  // the thread is the parent's
-    thread_.detach();
-    static auto& forgotten = *new std::vector<std::unique_ptr<cluster::SeedService>>();  // reachable, so that no leak checker objects
-    forgotten.push_back(std::move(seed_));
-    static auto& loops = *new std::vector<std::unique_ptr<io::EpollLoop>>();
-    loops.push_back(std::move(loop_));
-    return;
-  }
   stopping_.store(true);
   loop_->wake();
   thread_.join();
   decide(Error(ErrorCode::kCancelled, "the seed was stopped before the world was complete"));
 }
+
+void SeedThread::retire(std::unique_ptr<SeedThread> service) {
+  if (service == nullptr || !service->is_forked()) return;
+  static auto& forgotten = *new std::vector<std::unique_ptr<SeedThread>>();  // reachable, so that no leak checker objects
+  forgotten.push_back(std::move(service));
+}
+
+}  // namespace
+
+class Seed::Service {
+ public:
+  explicit Service(std::unique_ptr<SeedThread> given) : thread(std::move(given)) {}
+  ~Service() { SeedThread::retire(std::move(thread)); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  std::unique_ptr<SeedThread> thread;
+};
 
 Seed::Seed(std::unique_ptr<Service> service) : service_(std::move(service)) {}
 Seed::Seed(Seed&&) noexcept = default;
@@ -146,13 +164,13 @@ Seed& Seed::operator=(Seed&&) noexcept = default;
 Seed::~Seed() = default;
 
 Result<Seed> Seed::start(SeedOptions options) {
-  Result<std::unique_ptr<Service>> service = Service::start(std::move(options));
-  if (!service) return std::move(service).error();
-  return Seed(*std::move(service));
+  Result<std::unique_ptr<SeedThread>> thread = SeedThread::start(std::move(options));
+  if (!thread) return std::move(thread).error();
+  return Seed(std::make_unique<Service>(*std::move(thread)));
 }
 
-const std::string& Seed::address() const { return service_->address(); }
-Result<void> Seed::wait_formed() const { return service_->wait_formed(); }
-void Seed::stop() { service_->stop(); }
+const std::string& Seed::address() const { return service_->thread->address(); }
+Result<void> Seed::wait_formed() const { return service_->thread->wait_formed(); }
+void Seed::stop() { service_->thread->stop(); }
 
 }  // namespace nexar

@@ -13,6 +13,8 @@ namespace nexar::cluster {
 
 using wire::FrameType;
 
+static_assert(wire::kDerBytesMax == crypto::kDerBytesMax, "what can be read can be sent");
+
 SeedClient::SeedClient(Host& host, io::Loop& loop, ClientId id, transport::Link& link)
     : host_(host), loop_(loop), id_(id), link_(link), timer_(loop, [this] { link_.abort("nothing was heard for too long"); }) {
   timer_.set(loop.now() + kProofTimeout);

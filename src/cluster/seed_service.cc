@@ -128,6 +128,7 @@ void SeedService::carry_out(const Rendezvous::SendView& action) {
 }
 
 void SeedService::carry_out(const Rendezvous::Close& action) {
+  ++counters_.dropped;
   if (SeedClient* client = find(action.client)) client->finish(action.reason);
 }
 

@@ -32,13 +32,14 @@ namespace nexar::cluster {
 
 // Links whose caller has not proved anything. A node proves itself with the end of its handshake, so that even a storm has few of them at a
 // time.
-inline constexpr std::size_t kStrangersMax = 32;
+inline constexpr std::size_t kStrangersMax = 16;
 
 struct SeedCounters {
   std::uint64_t wrong_proofs = 0;
   std::uint64_t strangers_dropped = 0;  // that made way for others
   std::uint64_t broken_links = 0;       // impossible frames, silence
   std::uint64_t refused = 0;            // nodes that may not join
+  std::uint64_t dropped = 0;            // links that were ended without an answer: too slow, too many, or replaced by a newer one
 };
 
 class SeedService final : private transport::quic::LinkAcceptor, private SeedClient::Host {

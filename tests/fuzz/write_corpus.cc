@@ -1,10 +1,11 @@
 // Writes the inputs that fuzzing starts from: one or more of everything that is parsed, in the form that each fuzzer reads.
 //
-//   fuzz_corpus DIR     makes DIR/header, DIR/messages, DIR/frame_parser and DIR/certificate
+//   fuzz_corpus DIR     makes a folder for each fuzzer: DIR/header, DIR/messages, ...
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ std::vector<std::byte> as_message_input(const wire::Sample& sample) {
   std::vector<std::byte> input = {static_cast<std::byte>(sample.message.index())};
   input.insert(input.end(), sample.frame.begin() + 8, sample.frame.end());
   return input;
+}
+
+// A token and a seed file of the right shape; an Ed25519 key in PKCS#8 is these sixteen bytes and thirty-two of its own.
+void write_artefacts(const fs::path& folder) {
+  const auto text = [&](const char* name, const std::string& content) { write(folder / name, std::as_bytes(std::span(content))); };
+  text("token", "nxr1-" + std::string(128, 'q'));
+  text("seed_file", "nexar seed file 1\ncluster: " + std::string(32, '5') + "\nkey: 302e020100300506032b657004220420" +
+                        std::string(64, '7') + "\nsecret: " + std::string(64, '9') + "\n");
+  text("address", "[fd00::1]:7070");
 }
 
 void write_frames(const fs::path& folder) {
@@ -61,6 +71,7 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path folder = argv[1];
   nexar::write_frames(folder);
+  nexar::write_artefacts(folder / "artefacts");
   nexar::write_certificates(folder / "certificate");
   return 0;
 }

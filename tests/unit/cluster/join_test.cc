@@ -3,10 +3,14 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +26,11 @@ TEST_F(JoinTest, WorldsOfSeveralSizesForm) {
     expect_world(joined);
     EXPECT_TRUE(seed.wait_formed());
   }
+}
+
+TEST_F(JoinTest, AStormOfNodesIsAWorldToo) {
+  const Seed seed = start_seed(64);
+  expect_world(join_all(seed.address(), 64));
 }
 
 TEST_F(JoinTest, RanksThatAreAskedForAreGiven) {
@@ -155,6 +164,23 @@ TEST_F(JoinTest, APortInUseIsNamed) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::kIo);
   EXPECT_NE(second.error().sentence().find(seed.address()), std::string::npos) << second.error().to_string();
+}
+
+TEST_F(JoinTest, ASeedIsInertInAChildOfFork) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's own locks may be held by a thread that the child does not have";
+#endif
+  std::optional<Seed> seed = start_seed(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    seed->stop();
+    seed.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(join(options(seed->address()))) << "the parent's goes on";
 }
 
 TEST_F(JoinTest, ASeedListensOnIpv6AndByName) {

@@ -105,6 +105,30 @@ TEST(Address, IsOrderedAndHashed) {
   EXPECT_TRUE(hashed.contains(parsed("[::ffff:2.0.0.0]:1")));
 }
 
+TEST(Address, IsMadeFromTheBytesOfAnother) {
+  for (const char* text : {"10.1.2.3:7", "[fd00::1]:7", "[::1]:7"}) {
+    const Address address = parsed(text);
+    EXPECT_EQ(Address::from_ip(address.ip(), 7), address) << text;
+  }
+  EXPECT_EQ(parsed("10.1.2.3:7").ip().size(), 4u);
+  EXPECT_EQ(parsed("[fd00::1]:7").ip().size(), 16u);
+  EXPECT_TRUE(Address().ip().empty());
+  EXPECT_FALSE(Address::from_ip(parsed("[fd00::1]:7").ip().first(5), 7));
+}
+
+TEST(Address, KnowsWhetherItIsOfOneLinkOnly) {
+  for (const char* text : {"169.254.0.1:1", "[fe80::1]:1", "[febf::1]:1"}) EXPECT_TRUE(parsed(text).is_link_local()) << text;
+  for (const char* text : {"169.253.0.1:1", "10.0.0.1:1", "[fd00::1]:1", "[fec0::1]:1"}) EXPECT_FALSE(parsed(text).is_link_local()) << text;
+  EXPECT_FALSE(Address().is_link_local());
+}
+
+TEST(SourceAddress, IsTheOneThatTheKernelWouldUse) {
+  EXPECT_EQ(source_address(parsed("127.0.0.1:7")).value(), parsed("127.0.0.1:0"));
+  const auto nowhere = source_address(parsed("255.255.255.255:7"));
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().sentence().find("255.255.255.255:7"), std::string::npos);
+}
+
 TEST(Resolve, TakesAddressesAndNames) {
   EXPECT_EQ(resolve("10.1.2.3", 7).value(), std::vector{parsed("10.1.2.3:7")});
   EXPECT_EQ(resolve("::1", 7).value(), std::vector{parsed("[::1]:7")});
