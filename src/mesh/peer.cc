@@ -124,7 +124,8 @@ Result<void> Peer::on_control(const wire::Header& header) {
   }
 }
 
-// A peer that leaves is told apart from one that is lost: only what needs it ends. Any other reason to say goodbye is a loss like any other.
+// A peer that leaves is told apart from one that is lost: only what needs it ends. Any other reason to say goodbye is a loss like any
+// other.
 Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   if (goodbye.reason != wire::GoodbyeReason::kLeaving)
     return Error(ErrorCode::kPeerLost, fmt::format("rank {} ended the link: {}", rank_, goodbye.text)).with_rank(rank_);

@@ -58,7 +58,8 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;
 
-  // The epoch is over. Everything of the peer ends with `verdict`; frames are drained from here on, but for pings and those that end things.
+  // The epoch is over. Everything of the peer ends with `verdict`; frames are drained from here on, but for pings and those that end
+  // things.
   void revoke(const Error& verdict);
   template <typename M>
   void tell_verdict(const M& message) {

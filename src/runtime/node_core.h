@@ -48,11 +48,11 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   struct Options {
     const crypto::Identity* identity = nullptr;
     Config config{};
-    io::Address address{};          // to listen at
-    std::uint16_t port_first = 0;   // the first free port of a range, instead of the address's; 0: no range
-    std::uint16_t port_last = 0;    // inclusive
+    io::Address address{};            // to listen at
+    std::uint16_t port_first = 0;     // the first free port of a range, instead of the address's; 0: no range
+    std::uint16_t port_last = 0;      // inclusive
     std::string network_namespace{};  // a path; empty: this one
-    LogSink log{};                  // empty: standard error
+    LogSink log{};                    // empty: standard error
   };
 
   // Opens the node's port. It has no view yet: who calls is told to come again.
@@ -78,7 +78,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<void> check_waitable(std::string_view call) const { return engine_->check_outside(call); }
 
   // Operations: prepared by the caller, started once, waited for, cancelled.
-  void start(OperationState& operation);  // of a caller that goes on
+  void start(OperationState& operation);                                                         // of a caller that goes on
   Result<Status> run(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);  // of one that waits
   Result<Status> run_both(OperationState& receive, OperationState& send, std::optional<std::chrono::nanoseconds> limit);
   Result<Status> wait(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);

@@ -1,6 +1,7 @@
 // Ranks that die, stop, wake up and lose their network: what the others are told, and when.
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include "command.h"
 #include "namespaces.h"
 #include "nexar/node.h"
 #include "processes.h"
@@ -257,6 +259,25 @@ TEST_F(NodeLivenessTest, ANodeWithoutNetworkIsLostForTheOthersAndTheyForIt) {
   ASSERT_TRUE(network->link_down(3));
   for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(verdict(receives[rank].wait(20s)), "peer_lost 3") << rank;
   EXPECT_EQ(verdict(receives[3].wait(20s)), "peer_lost 0,1,2");
+}
+
+// Two nodes lose one another and nobody else: each of them, and everybody who hears of it, ends with one of the two.
+TEST_F(NodeLivenessTest, WhenOneLinkOnlyIsDownEverybodyNamesOneOfItsEnds) {
+  make(4);
+  char bytes[4] = {};
+  std::vector<Operation> receives;
+  for (Rank rank = 0; rank < 4; ++rank)
+    receives.push_back(nodes[static_cast<std::size_t>(rank)].world().start_recv(&bytes[rank], 1, (rank + 1) % 4, 1));
+  for (const auto& [here, there] : {std::pair(0, 1), std::pair(1, 0)})  // to an interface that does not exist
+    ASSERT_TRUE(run_command({"ip", "-n", network->name(here), "neigh", "replace", network->v4(there).host(), "lladdr", "02:00:00:00:00:99",
+                             "dev", "eth0", "nud", "permanent"}));
+  for (Operation& receive : receives) {
+    const Result<Status> result = receive.wait(20s);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kPeerLost);
+    ASSERT_FALSE(result.error().ranks().empty());
+    for (const Rank rank : result.error().ranks()) EXPECT_TRUE(rank == 0 || rank == 1) << result.error().to_string();
+  }
 }
 
 TEST_F(NodeLivenessTest, NobodyIsLostWhileOnePacketInFiveIsAndAFewSecondsPass) {

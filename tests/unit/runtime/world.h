@@ -30,7 +30,8 @@ struct World {
 
   crypto::Identity identity(Rank rank) const { return authority.make_node(view.member(rank).node, io::real_clock().wall()).value(); }
 
-  std::shared_ptr<NodeCore> open(Rank rank, const Config& config = {}, const LogSink& log = [](const LogRecord&) {}) {
+  std::shared_ptr<NodeCore> open(
+      Rank rank, const Config& config = {}, const LogSink& log = [](const LogRecord&) {}) {
     const crypto::Identity who = identity(rank);
     NodeCore::Options options;
     options.identity = &who;
@@ -50,8 +51,9 @@ struct World {
 // A member with keys of its own and no node: it says hello, and then whatever the test tells it to.
 struct Rogue : transport::test::Recorder, transport::quic::LinkAcceptor {
   Rogue(const World& world, Rank as) : world_(world), as_(as), loop(io::EpollLoop::open().value()), verifier(world.authority) {
-    endpoint = transport::quic::Endpoint::open({*loop, io::system_random()}, io::Address::loopback_v4(0), world.identity(as), verifier, *this)
-                   .value();
+    endpoint =
+        transport::quic::Endpoint::open({*loop, io::system_random()}, io::Address::loopback_v4(0), world.identity(as), verifier, *this)
+            .value();
   }
   transport::LinkHandler* on_link(transport::Link& opened) override {
     link = &opened;
