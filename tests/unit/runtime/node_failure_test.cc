@@ -1,4 +1,6 @@
 // Losses, as the survivors see them.
+#include <algorithm>
+#include <array>
 #include <thread>
 
 #include <poll.h>
@@ -13,12 +15,12 @@ using test::Rogue;
 using test::World;
 using wire::FrameType;
 
-// Two nodes, 1 and 2, and a member 0 in the test's hand, which has called both.
+// Two nodes, 1 and 2, and a member 0 in the test's hand, which has called both and answers no pings.
 class FailureTest : public testing::Test {
  protected:
-  FailureTest() : world(3) {
-    config.heartbeat_interval = 50ms;
-    config.heartbeat_timeout = 400ms;
+  explicit FailureTest(std::chrono::nanoseconds timeout = 10min) : world(3) {
+    config.heartbeat_interval = std::min<std::chrono::nanoseconds>(timeout / 10, 1s);
+    config.heartbeat_timeout = timeout;
     for (const Rank rank : {1, 2}) world.open(rank, config, [this](const LogRecord& record) { note(record); });
     for (const Rank rank : {1, 2}) {
       rogues.push_back(std::make_unique<Rogue>(world, 0));
@@ -78,7 +80,13 @@ class FailureTest : public testing::Test {
   std::vector<Node> nodes;  // ranks 1 and 2
 };
 
-TEST_F(FailureTest, SilenceEndsEveryOperationOnEverySurvivor) {
+// The same, and its silence is noticed.
+class SilenceTest : public FailureTest {
+ protected:
+  SilenceTest() : FailureTest(1s) {}
+};
+
+TEST_F(SilenceTest, SilenceEndsEveryOperationOnEverySurvivor) {
   char byte = 0;
   const std::vector<char> large(1 << 20);
   Operation survivors_receive = nodes[0].world().start_recv(&byte, 1, 2, 5);
@@ -99,7 +107,7 @@ TEST_F(FailureTest, SilenceEndsEveryOperationOnEverySurvivor) {
   for (Node& node : nodes) EXPECT_TRUE(node.close()) << "survivors part in peace";
 }
 
-TEST_F(FailureTest, TheLostOneIsToldThatItIs) {
+TEST_F(SilenceTest, TheLostOneIsToldThatItIs) {
   char byte = 0;
   Operation receive = nodes[0].world().start_recv(&byte, 1, 2, 5);
   expect_lost(receive, {0});
@@ -109,7 +117,7 @@ TEST_F(FailureTest, TheLostOneIsToldThatItIs) {
   EXPECT_EQ(rogue(1).end->kind, transport::LinkEnd::Kind::kExpelled);
 }
 
-TEST_F(FailureTest, WhatHadArrivedIsDeliveredFirst) {
+TEST_F(SilenceTest, WhatHadArrivedIsDeliveredFirst) {
   const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{3}};
   ASSERT_TRUE(rogue(1).link->send(wire::header_of(wire::EagerMessage{.key = 77}, {.group = kWorldGroup, .epoch = 1}, 3), payload));
   ASSERT_TRUE(rogue(1).link->send(wire::header_of(wire::EagerMessage{.key = 78}, {.group = kWorldGroup, .epoch = 1}, 3), payload));
@@ -160,7 +168,7 @@ TEST_F(FailureTest, FramesOfAnotherEpochAreDrainedAndCounted) {
   EXPECT_EQ(nodes[0].world().probe(0, 77).value(), std::nullopt);
 }
 
-TEST_F(FailureTest, GoodbyeIsNoLoss) {
+TEST_F(SilenceTest, GoodbyeIsNoLoss) {
   for (const Rank rank : {1, 2}) {
     rogue(rank).link->close("off I go");
     ASSERT_TRUE(rogue(rank).run_until([&] { return rogue(rank).end.has_value(); }));

@@ -1,4 +1,6 @@
 // How a world forms: who is waited for, who is told to come again, and who is refused.
+#include <algorithm>
+#include <string_view>
 #include <thread>
 
 #include "runtime/world.h"

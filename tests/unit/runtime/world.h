@@ -1,7 +1,9 @@
 // Worlds for tests, of nodes that are opened one by one, and of members that are no nodes and say what a test wants.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
