@@ -122,8 +122,8 @@ class NEXAR_API Node {
   Result<NodeCounters> counters() const;
 
   // Calls back once when the world is over for this node: a rank is lost (kPeerLost with the rank) or somebody aborted (kCancelled with the
-  // reason). At once if that has happened. The callback may not call nexar; a second one replaces the first. A rank that leaves with close()
-  // is no failure.
+  // reason). At once if that has happened. The callback may not call nexar; a second one replaces the first. A rank that leaves with
+  // close() is no failure.
   Result<void> on_failure(std::function<void(const Error&)> callback);
 
   // Readable when the world is over; stays so. Belongs to the node.
@@ -132,9 +132,9 @@ class NEXAR_API Node {
   // Ends the world: every operation of every rank that has not ended ends with kCancelled and the reason, and so does every later call.
   Result<void> abort(const std::string& reason);
 
-  // Sends what is queued, says goodbye, and waits for acknowledgements, 5 s at most: kTimeout names the ranks that have not given theirs, and
-  // the node is closed all the same. Operations that have not ended end with kCancelled. Others notice only if they still need something from
-  // this rank. Idempotent.
+  // Sends what is queued, says goodbye, and waits for acknowledgements, 5 s at most: kTimeout names the ranks that have not given theirs,
+  // and the node is closed all the same. Operations that have not ended end with kCancelled. Others notice only if they still need
+  // something from this rank. Idempotent.
   Result<void> close();
 
   // For the runtime.

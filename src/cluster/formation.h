@@ -1,7 +1,7 @@
 // Brings up the links of a view.
 //
-// Lower ranks call higher ones, at their candidate addresses (call_schedule.h); what higher ranks get is held until it has said hello, within
-// bounds. Before there is a view everybody who calls is told to come again.
+// Lower ranks call higher ones, at their candidate addresses (call_schedule.h); what higher ranks get is held until it has said hello,
+// within bounds. Before there is a view everybody who calls is told to come again.
 //
 // Thread: engine. Owned by the node, from before it has a view until its end; links that are agreed on go to the mesh.
 #pragma once

@@ -16,7 +16,9 @@ std::vector<Rank> Losses::ranks() const {
 Error Losses::error(Rank self, Epoch epoch) const {
   NEXAR_ASSERT(!lost_.empty(), "there is a loss to speak of");
   if (const auto found = lost_.find(self); found != lost_.end())
-    return Error(ErrorCode::kPeerLost, fmt::format("this rank, {}, was declared lost {}", self, found->second)).with_rank(self).with_epoch(epoch);
+    return Error(ErrorCode::kPeerLost, fmt::format("this rank, {}, was declared lost {}", self, found->second))
+        .with_rank(self)
+        .with_epoch(epoch);
   const std::vector<Rank> all = ranks();
   if (all.size() == 1)
     return Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", all[0], lost_.begin()->second)).with_ranks(all).with_epoch(epoch);

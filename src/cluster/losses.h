@@ -15,7 +15,8 @@ namespace nexar::cluster {
 
 class Losses {
  public:
-  // A rank is lost, because of `why`: "it has not answered for 5s". False when that was known. Of this node itself, `why` names who says so.
+  // A rank is lost, because of `why`: "it has not answered for 5s". False when that was known. Of this node itself, `why` names who says
+  // so.
   bool add(Rank rank, const std::string& why) { return lost_.try_emplace(rank, why).second; }
 
   bool empty() const { return lost_.empty(); }

@@ -13,13 +13,14 @@ namespace nexar::mesh {
 
 // Each may be empty, and may call the mesh back. Thread: engine.
 struct Events {
-  std::function<void(Rank)> ready{};                            // the link to a peer can be used
-  std::function<void(Rank, const transport::LinkEnd&)> lost{};  // it ended, and the peer had not said goodbye
-  std::function<void(Rank, const wire::Pong&)> pong{};          // a ping was answered
-  std::function<void(Rank)> left{};                             // the peer said goodbye
-  std::function<void(Rank)> ended{};                            // the link is gone, however; comes last
-  std::function<void(Rank, const wire::Revoke&)> revoked{};     // the peer says that the epoch is over
-  std::function<void(Rank, const std::string&)> aborted{};      // the peer ended the world, with this reason
+  std::function<void(Rank)> ready{};  // the link to a peer can be used
+  // It ended, and the peer had not said goodbye. What needs the peer ends when the owner gives its verdict: Mesh::revoke.
+  std::function<void(Rank, const transport::LinkEnd&)> lost{};
+  std::function<void(Rank, const wire::Pong&)> pong{};       // a ping was answered
+  std::function<void(Rank)> left{};                          // the peer said goodbye
+  std::function<void(Rank)> ended{};                         // the link is gone, however; comes last
+  std::function<void(Rank, const wire::Revoke&)> revoked{};  // the peer says that the epoch is over
+  std::function<void(Rank, const std::string&)> aborted{};   // the peer ended the world, with this reason
 };
 
 template <typename F, typename... Args>

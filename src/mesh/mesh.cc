@@ -68,7 +68,7 @@ void Mesh::send(Send& send) {
   if (verdict_) return finish(send, *verdict_);
   if (send.peer == self_) return send_to_self(send);
   Peer& to = peer(send.peer);
-  if (to.is_gone()) return finish(send, to.loss());
+  if (to.departure()) return finish(send, *to.departure());
   to.send(send);
 }
 
@@ -99,9 +99,9 @@ void Mesh::receive(Receive& receive) {
       matcher_.cancel(receive);
       return finish(receive, *verdict_);
     }
-    if (receive.source != kAnySource && peer(receive.source).is_gone()) {  // what it had sent before is delivered; this cannot come
+    if (receive.source != kAnySource && peer(receive.source).departure()) {  // what it had sent before is delivered; this cannot come
       matcher_.cancel(receive);
-      return finish(receive, peer(receive.source).loss());
+      return finish(receive, *peer(receive.source).departure());
     }
     for (const auto& one : peers_)
       if (receive.source == kAnySource || receive.source == one->rank()) one->want(receive);

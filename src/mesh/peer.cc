@@ -31,7 +31,7 @@ const transport::LaneCounters& Peer::counters(wire::Lane lane) const {
 // node leaves.
 bool Peer::is_drained(const wire::Header& header) const {
   if (header.type == wire::FrameType::kGoodbye) return false;
-  if (left_ || header.epoch != around_.epoch) return true;
+  if (departure_ || header.epoch != around_.epoch) return true;
   return (revoked_ || leaving_) && header.lane() != wire::Lane::kControl;
 }
 
@@ -121,15 +121,15 @@ Result<void> Peer::on_control(const wire::Header& header) {
   }
 }
 
-// A peer that leaves is told apart from one that is lost: only what needs it ends. Any other reason to say goodbye is a loss like any other.
+// A peer that leaves is told apart from one that is lost: only what needs it ends. Any other reason to say goodbye is a loss like any
+// other.
 Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   if (goodbye.reason != wire::GoodbyeReason::kLeaving)
     return Error(ErrorCode::kPeerLost, fmt::format("rank {} ended the link: {}", rank_, goodbye.text)).with_rank(rank_);
-  if (std::exchange(left_, true)) return {};
+  if (departure_) return {};
   link_->abort("goodbye");
-  const Error left = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
-  loss_ = left;
-  end_operations(left);
+  departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
+  end_operations(*departure_);
   tell(around_.events.left, rank_);
   return {};
 }
@@ -175,13 +175,7 @@ void Peer::on_end(const transport::LinkEnd& end) {
   backlog_.clear();
   backlog_bytes_ = 0;
   const bool was_ready = std::exchange(ready_, false);
-  if (was_ready && !left_ && !leaving_) {
-    const Error lost =
-        Error(ErrorCode::kPeerLost, fmt::format("rank {} is lost: {}", rank_, end.error.sentence())).with_rank(rank_).with_cause(end.error);
-    if (!loss_) loss_ = lost;
-    end_operations(lost);
-    tell(around_.events.lost, rank_, end);
-  }
+  if (was_ready && !departure_ && !leaving_) tell(around_.events.lost, rank_, end);
   tell(around_.events.ended, rank_);
 }
 

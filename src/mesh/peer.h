@@ -56,15 +56,14 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   Rank rank() const { return rank_; }
   bool is_ready() const { return ready_; }
 
-  // It has left or is lost; a peer whose link has not begun is neither. `loss` says how.
-  bool is_gone() const { return loss_.has_value(); }
-  bool has_left() const { return left_; }
-  const Error& loss() const { return *loss_; }
+  // That it has left, as those who still want something from it are told.
+  const std::optional<Error>& departure() const { return departure_; }
 
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;
 
-  // The epoch is over. Everything of the peer ends with `verdict`; frames are drained from here on, but for pings and those that end things.
+  // The epoch is over. Everything of the peer ends with `verdict`; frames are drained from here on, but for pings and those that end
+  // things.
   void revoke(const Error& verdict);
   template <typename M>
   void tell_verdict(const M& message) {
@@ -177,9 +176,8 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   EagerLimits peer_limits_{};
   bool ready_ = false;
   bool revoked_ = false;
-  bool left_ = false;                   // it said goodbye
   std::optional<std::string> leaving_;  // we did, or will when the backlog is sent
-  std::optional<Error> loss_;
+  std::optional<Error> departure_;
   std::array<transport::LaneCounters, 4> counters_{};  // of a link that has ended
 
   std::map<GroupId, Outbox> outboxes_;

@@ -60,12 +60,12 @@ Result<void> NodeCore::start_parts(const Options& options) {
           *loop_, io::system_random(), log_,
           [this](const io::Address& address, transport::LinkHandler& handler) { return endpoint_->connect(address, handler); }},
       hello(),
-      cluster::Formation::Events{
-          [this](Rank rank, transport::Link& link, const wire::Hello& theirs) -> transport::LinkHandler& {
-            mesh_->attach(rank, link, {theirs.eager_bytes, theirs.eager_messages, theirs.announcements});
-            return mesh_->handler(rank);
-          },
-          [this](Rank rank) { mesh_->handler(rank).on_ready(); }, [this](const Error& error) { end_formation(error); }});
+      cluster::Formation::Events{[this](Rank rank, transport::Link& link, const wire::Hello& theirs) -> transport::LinkHandler& {
+                                   mesh_->attach(rank, link, {theirs.eager_bytes, theirs.eager_messages, theirs.announcements});
+                                   return mesh_->handler(rank);
+                                 },
+                                 [this](Rank rank) { mesh_->handler(rank).on_ready(); },
+                                 [this](const Error& error) { end_formation(error); }});
 
   auto opened = io::in_network_namespace(options.network_namespace, [&]() -> Result<void> {
     if (options.port_first == 0) return open_endpoint(options, options.address);
@@ -87,7 +87,8 @@ Result<void> NodeCore::start_parts(const Options& options) {
 
 // Links never end for silence by themselves: the detector decides who is lost, and it knows when its own loop did not run.
 Result<void> NodeCore::open_endpoint(const Options& options, const io::Address& address) {
-  auto endpoint = transport::quic::Endpoint::open({*loop_, io::system_random(), base::Duration::zero()}, address, *options.identity, *this, *this);
+  auto endpoint =
+      transport::quic::Endpoint::open({*loop_, io::system_random(), base::Duration::zero()}, address, *options.identity, *this, *this);
   if (!endpoint) return std::move(endpoint).error();
   endpoint_ = *std::move(endpoint);
   return {};
@@ -107,7 +108,9 @@ Result<void> NodeCore::check_call(std::string_view call) const {
 
 Error NodeCore::closed_error() const { return Error(ErrorCode::kCancelled, fmt::format("rank {} closed its node", rank_)); }
 
-void NodeCore::warn(std::string_view message, const Error& error) const { log_.warning("runtime", message, {{"error", error.to_string()}}); }
+void NodeCore::warn(std::string_view message, const Error& error) const {
+  log_.warning("runtime", message, {{"error", error.to_string()}});
+}
 
 // Calls that came before may still be under way on other threads: the engine stops when the last of them has left.
 Result<void> NodeCore::close() {
@@ -150,8 +153,8 @@ Result<void> NodeCore::wait_for_farewells() {
       if (mesh_->link(peer) != nullptr) open.push_back(peer);
   });
   if (open.empty()) return {};
-  return Error(ErrorCode::kTimeout, fmt::format("ranks {} did not acknowledge what rank {} had sent within {}", fmt::join(open, ", "), rank_,
-                                                base::format_duration(kCloseLimit)))
+  return Error(ErrorCode::kTimeout, fmt::format("ranks {} did not acknowledge what rank {} had sent within {}", fmt::join(open, ", "),
+                                                rank_, base::format_duration(kCloseLimit)))
       .with_ranks(open);
 }
 

@@ -11,10 +11,10 @@ PeerCounters NodeCore::peer_counters(Rank rank) const {
   if (rank == rank_) return counters;
   const mesh::Peer& peer = std::as_const(*mesh_).peer(rank);
   const Heartbeat& heartbeat = heartbeats_[static_cast<std::size_t>(rank)];
-  if (losses_.contains(rank) || (peer.is_gone() && !peer.has_left()))
+  if (losses_.contains(rank))
     counters.state = PeerCounters::State::kLost;
   else
-    counters.state = peer.has_left() ? PeerCounters::State::kLeft : PeerCounters::State::kLinked;
+    counters.state = peer.departure() ? PeerCounters::State::kLeft : PeerCounters::State::kLinked;
   if (peer.link() != nullptr) counters.address = heartbeat.address;
   counters.rtt = heartbeat.round_trip;
   for (std::size_t lane = 0; lane < 4; ++lane) {

@@ -23,8 +23,8 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     log_.set_context("epoch", std::to_string(view_.epoch));
     heartbeats_.resize(view_.members.size());
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events());
-    detector_ =
-        std::make_unique<cluster::FailureDetector>(size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
+    detector_ = std::make_unique<cluster::FailureDetector>(
+        size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
     if (closed_.load(std::memory_order_acquire)) return;
     formation_->begin(rank_, view_);
     if (size() == 1) end_formation(std::nullopt);

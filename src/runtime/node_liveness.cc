@@ -2,7 +2,8 @@
 //
 //   silence, or a link's end without goodbye, or a peer's revoke
 //     -> lose()       remembered, logged once
-//     -> pronounce()  in the next turn of the loop, outside of every link: reads what has come, tells everybody, ends every operation, closes
+//     -> pronounce()  in the next turn of the loop, outside of every link: reads what has come, tells everybody, ends every operation,
+//     closes
 //                     the links to the lost
 #include <algorithm>
 #include <utility>
@@ -24,8 +25,7 @@ void NodeCore::beat() {
   if (closed_.load(std::memory_order_acquire) || failure_) return;
   const cluster::FailureDetector::Tick tick = detector_->tick(loop_->now());
   for (const Rank rank : tick.ping) send_heartbeat(rank);
-  for (const Rank rank : tick.lost)
-    lose(rank, fmt::format("it has not answered for {}", base::format_duration(config_.heartbeat_timeout)));
+  for (const Rank rank : tick.lost) lose(rank, fmt::format("it has not answered for {}", base::format_duration(config_.heartbeat_timeout)));
   if (const base::Time next = detector_->next(); next != base::Time::max()) heartbeat_timer_->set(next);
 }
 
@@ -114,21 +114,23 @@ void NodeCore::schedule_verdict() {
   if (!std::exchange(verdict_due_, true)) loop_->post([this] { pronounce(); });
 }
 
-// What had arrived is delivered before the verdict is: everything that the socket holds is read first. That may bring more losses, which are
-// then part of it.
+// What had arrived is delivered before the verdict is: everything that the socket holds is read first. That may bring more losses, which
+// are then part of it.
 void NodeCore::pronounce() {
   endpoint_->drain();
   verdict_due_ = false;
   if (closed_.load(std::memory_order_acquire)) return;
   const bool first = !failure_;
-  const Error verdict = aborted_ && (first || losses_.empty()) ? *aborted_ : losses_.error(rank_, view_.epoch);
+  const Error verdict = aborted_ ? *aborted_ : losses_.error(rank_, view_.epoch);
   if (first && !losses_.empty()) tell_losses();
   mesh_->revoke(verdict);
   endpoint_->flush();
-  for (const Rank rank : losses_.ranks()) {
-    detector_->remove(rank);
-    if (transport::Link* link = rank == rank_ ? nullptr : mesh_->link(rank); link != nullptr)
+  for (Rank rank = 0; rank < size(); ++rank) {
+    transport::Link* link = mesh_->link(rank);
+    if (link != nullptr && losses_.contains(rank))
       link->expel(fmt::format("rank {} was declared lost by rank {}", rank, rank_));
+    else if (link != nullptr && losses_.contains(rank_))
+      link->abort(fmt::format("rank {} is out", rank_));
   }
   formation_->stop("the world is over");
   end_formation(verdict);
@@ -170,12 +172,14 @@ Result<void> NodeCore::abort(const std::string& reason) {
   engine_->run([&] {
     if (closed_.load(std::memory_order_acquire)) return;
     log_.warning("runtime", "this rank aborts", {{"reason", reason}});
-    if (!aborted_) aborted_ = Error(ErrorCode::kCancelled, fmt::format("rank {} aborted: {}", rank_, reason)).with_rank(rank_);
-    mesh_->tell_all(wire::Abort{.reason = reason});
-    mesh_->revoke(*aborted_);
-    formation_->stop("this node aborts");
-    end_formation(*aborted_);
-    announce_failure(*aborted_);
+    if (!failure_) {  // the first verdict stays
+      aborted_ = Error(ErrorCode::kCancelled, fmt::format("rank {} aborted: {}", rank_, reason)).with_rank(rank_);
+      mesh_->tell_all(wire::Abort{.reason = reason});
+      mesh_->revoke(*aborted_);
+      formation_->stop("this node aborts");
+      end_formation(*aborted_);
+      announce_failure(*aborted_);
+    }
     mesh_->leave(fmt::format("rank {} aborted", rank_));
   });
   return wait_for_farewells();

@@ -100,8 +100,8 @@ class Link {
   virtual void set_handler(LinkHandler& handler) = 0;
 
   // Sends what is queued, waits until the peer has it, says goodbye as the last frame of the control lane, waits until the peer has that,
-  // and ends the link. So a departure is never taken for a loss, whatever packet is lost. Meanwhile control frames are still sent, until the
-  // goodbye.
+  // and ends the link. So a departure is never taken for a loss, whatever packet is lost. Meanwhile control frames are still sent, until
+  // the goodbye.
   virtual void close(wire::GoodbyeReason reason, std::string_view text) = 0;
   void close(std::string_view text) { close(wire::GoodbyeReason::kLeaving, text); }
 

@@ -146,7 +146,8 @@ class Simulation {
         const Node& accused = nodes_[index(peer)];
         const auto found = nodes_[index(rank)].lost.find(peer);
         const bool lost = found != nodes_[index(rank)].lost.end();
-        const bool silent = accused.dies != Time::max() || accused.wakes - accused.pauses > kOptions.timeout - kOptions.interval - 2 * kDelayMax;
+        const bool silent =
+            accused.dies != Time::max() || accused.wakes - accused.pauses > kOptions.timeout - kOptions.interval - 2 * kDelayMax;
         EXPECT_TRUE(!lost || silent) << rank << " accuses " << peer << ", which answers";
         if (accused.dies != Time::max() && nodes_[index(rank)].dies == Time::max() && nodes_[index(rank)].pauses == Time::max()) {
           ASSERT_TRUE(lost) << rank << " does not notice the death of " << peer;

@@ -24,7 +24,9 @@ struct TestNode : transport::quic::LinkAcceptor {
   TestNode(io::Loop& loop, const crypto::LocalAuthority& authority, Rank rank, int size, const EagerLimits& limits)
       : verifier(authority),
         mesh(rank, size, 1,
-             {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); }, {}}, limits) {
+             {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); },
+              [this](Rank, const wire::Pong&) { tell(pong); }},
+             limits) {
     NodeId id;
     id.bytes[0] = static_cast<std::byte>(rank);
     const crypto::Identity identity = authority.make_node(id, io::real_clock().wall()).value();
@@ -77,6 +79,7 @@ struct TestNode : transport::quic::LinkAcceptor {
   transport::test::Verifier verifier;
   int ready = 0;
   std::vector<Rank> lost;
+  std::function<void()> pong;
   Mesh mesh;
   std::unique_ptr<transport::quic::Endpoint> endpoint;
   std::deque<SendOp> sends;
@@ -247,14 +250,14 @@ TEST_F(MeshTest, ProbeFindsWhatAReceiveWouldGet) {
   EXPECT_EQ(node(2).mesh.probe(1, 0, 8), std::nullopt);
 }
 
-TEST_F(MeshTest, ALostPeerEndsWhatNeedsItAndNamesIt) {
+TEST_F(MeshTest, APeerThatLeavesEndsWhatNeedsItAndNamesIt) {
   make(3);
   auto& announced = node(0).post_send(1, 1, pattern(100000, 1));
   auto& from_it = node(0).post_receive(1, 5, 10);
   auto& from_anyone = node(0).post_receive(kAnySource, 5, 10);
   node(1).post_send(0, 9, pattern(10, 4));
   run_until([&] { return node(0).mesh.matcher().arrivals() == 1; });
-  node(1).mesh.link(0)->abort("gone");
+  node(1).mesh.leave("gone");
   run_until([&] { return announced.result && from_it.result; });
   ASSERT_TRUE(announced.result && from_it.result);
   EXPECT_EQ(announced.result->error().code(), ErrorCode::kPeerLost);
@@ -267,6 +270,52 @@ TEST_F(MeshTest, ALostPeerEndsWhatNeedsItAndNamesIt) {
   node(2).post_send(0, 5, pattern(10, 7));
   run_until([&] { return from_anyone.result.has_value(); });
   EXPECT_TRUE(from_anyone.result && *from_anyone.result);
+}
+
+TEST_F(MeshTest, ALinkThatEndsWithoutGoodbyeIsALossAndNothingEndsBeforeTheVerdict) {
+  make(3);
+  auto& from_it = node(0).post_receive(1, 5, 10);
+  node(1).mesh.link(0)->abort("gone");
+  run_until([&] { return !node(0).lost.empty(); });
+  ASSERT_EQ(node(0).lost, std::vector<Rank>{1});
+  EXPECT_EQ(node(0).mesh.link(1), nullptr);
+  auto& after = node(0).post_send(1, 5, pattern(10, 1));
+  EXPECT_FALSE(from_it.result || after.result);
+  node(0).mesh.revoke(Error(ErrorCode::kPeerLost, "rank 1 is lost").with_rank(1));
+  ASSERT_TRUE(from_it.result && after.result);
+  EXPECT_EQ(from_it.result->error().sentence(), "rank 1 is lost");
+  EXPECT_EQ(after.result->error().sentence(), "rank 1 is lost");
+}
+
+TEST_F(MeshTest, ARevocationEndsEverythingButWhatIsHereWhole) {
+  make(3);
+  const Error verdict = Error(ErrorCode::kPeerLost, "rank 1 is lost").with_rank(1);
+  node(2).post_send(0, 9, pattern(10, 4));
+  node(2).post_send(0, 10, pattern(100000, 4));  // only its announcement comes
+  run_until([&] { return node(0).mesh.matcher().arrivals() == 2; });
+  auto& announced = node(0).post_send(2, 1, pattern(100000, 1));
+  auto& to_self = node(0).post_send(0, 1, pattern(10, 1));
+  auto& from_other = node(0).post_receive(2, 5, 10);
+  auto& from_any = node(0).post_receive(kAnySource, 5, 10);
+  node(0).mesh.revoke(verdict);
+  ASSERT_TRUE(announced.result && to_self.result && from_other.result && from_any.result);
+  for (const Result<void>* result : {&*announced.result, &*to_self.result}) EXPECT_EQ(result->error().sentence(), verdict.sentence());
+  for (const Result<Status>* result : {&*from_other.result, &*from_any.result}) EXPECT_EQ(result->error().sentence(), verdict.sentence());
+  EXPECT_EQ(node(0).mesh.matcher().arrivals(), 1u);
+  EXPECT_FALSE(*node(0).post_receive(2, 10, 100000).result);
+  EXPECT_TRUE(*node(0).post_receive(kAnySource, std::nullopt, 10).result) << "it is here";
+  EXPECT_FALSE(*node(0).post_receive(kAnySource, std::nullopt, 10).result);
+  EXPECT_FALSE(*node(0).post_send(0, 1, pattern(1, 1)).result);
+
+  // What others still send is drained; liveness is still answered.
+  auto& drained = node(2).post_send(0, 9, pattern(10, 4));
+  EXPECT_TRUE(*drained.result);
+  int pongs = 0;
+  node(2).pong = [&] { ++pongs; };
+  EXPECT_TRUE(node(2).mesh.ping(0, 1, 1));
+  run_until([&] { return pongs == 1; });
+  EXPECT_EQ(pongs, 1);
+  EXPECT_EQ(node(0).mesh.matcher().arrivals(), 0u);
 }
 
 TEST_F(MeshTest, ManySmallMessagesKeepMemoryFlat) {

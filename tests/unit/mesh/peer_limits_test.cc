@@ -162,6 +162,24 @@ TEST_F(PeerLimitsTest, AWithdrawalMayOvertakeItsAnnouncementButNotWithoutEnd) {
   EXPECT_EQ(mesh.matcher().arrivals(), 0u) << "it was taken back before it came";
 }
 
+TEST_F(PeerLimitsTest, AGoodbyeWaitsForControlFramesThatFoundNoRoom) {
+  link.full = true;
+  ASSERT_TRUE(receive(wire::Ping{.nonce = 1}, 0));
+  mesh.leave("off I go");
+  EXPECT_EQ(link.closed, "");
+  link.full = false;
+  mesh.handler(1).on_room(wire::Lane::kControl);
+  ASSERT_EQ(link.sent.size(), 1u);
+  EXPECT_EQ(link.sent[0].type, wire::FrameType::kPong);
+  EXPECT_EQ(link.closed, "off I go");
+}
+
+TEST_F(PeerLimitsTest, AGoodbyeForAnyReasonButLeavingIsALoss) {
+  const Result<void> result = receive(wire::Goodbye{.reason = wire::GoodbyeReason::kProtocol, .text = "a wrong frame"}, 0);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().sentence().find("a wrong frame"), std::string::npos);
+}
+
 TEST_F(PeerLimitsTest, AFrameThatNothingTakesEndsAPeer) { expect_refused(receive(wire::Hello{}, 0), "which nothing here takes"); }
 
 }  // namespace
