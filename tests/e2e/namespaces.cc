@@ -277,6 +277,11 @@ Result<void> Namespaces::set_loss(double percent) {
   return apply_filters();
 }
 
+Result<void> Namespaces::set_black_hole(std::size_t ip_bytes) {
+  black_hole_ = ip_bytes;
+  return apply_filters();
+}
+
 Result<void> Namespaces::block(int i, Protocol protocol, Blocking how) {
   state(i).blocked[protocol] = how;
   return apply_filter(i);
@@ -301,6 +306,7 @@ Result<void> Namespaces::apply_filter(int i) {
     const std::string share = loss_ < kLossSteps ? fmt::format("numgen random mod {} < {}", kLossSteps, loss_) : "";
     rules += fmt::format("iifname {} meta l4proto {{ tcp, udp }} {} drop\n", kInterface, share);
   }
+  if (black_hole_ > 0) rules += fmt::format("iifname {} meta l4proto udp meta length > {} drop\n", kInterface, black_hole_);
   rules += "}\n}\n";
   return run_inside(name(i), {"nft", rules});
 }

@@ -71,6 +71,10 @@ class Namespaces {
   // Drops this share, 0 to 100 in steps of 0.01, of the UDP and TCP packets that arrive at each namespace, at random.
   Result<void> set_loss(double percent);
 
+  // Drops UDP packets that are longer than this, headers included, and tells nobody: a path that is narrower than its interfaces. 0 drops
+  // none. Without offload, because longer pieces than packets cross the cable otherwise.
+  Result<void> set_black_hole(std::size_t ip_bytes);
+
   // Nothing of that protocol arrives at namespace i, or at any, until unblocked.
   Result<void> block(int i, Protocol protocol, Blocking how = Blocking::kDropped);
   Result<void> block(Protocol protocol, Blocking how = Blocking::kDropped);
@@ -108,6 +112,7 @@ class Namespaces {
   std::vector<State> states_;
   int loss_ = 0;  // of kLossSteps packets
   bool limited_ = false;
+  std::size_t black_hole_ = 0;        // the longest packet that passes; 0: all do
   std::vector<std::string> created_;  // to be removed; empty after a move
 };
 

@@ -179,6 +179,14 @@ TEST_F(NodeNetworkTest, BuffersAreTheUsersAgainWhenWaitReturnsWhateverIsBeingSen
   stream_small_messages(10);
 }
 
+TEST_F(NodeNetworkTest, APathThatIsNarrowerThanItsInterfacesPromiseStillCarriesEverything) {
+  make({.mtu = 9000, .offload = false});
+  ASSERT_TRUE(network->set_black_hole(1500));
+  exchange_everything(4 << 20);
+  ASSERT_TRUE(network->set_black_hole(0));
+  exchange_everything(4 << 20);
+}
+
 TEST_F(NodeNetworkTest, ALinkThatIsDownForAMomentGoesOn) {
   make({.mtu = 1500});
   stream_small_messages(10);

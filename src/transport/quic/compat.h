@@ -71,18 +71,6 @@ class CloseReason {
   Native native_;
 };
 
-// How many probe timeouts in a row have passed without an answer.
-inline std::size_t unanswered_probes(ngtcp2_conn* conn) {
-#if NEXAR_NGTCP2_1
-  (void)conn;  // not shown by 1.x: the caller counts expiries instead
-  return 0;
-#else
-  ngtcp2_conn_stat stat;
-  ngtcp2_conn_get_conn_stat(conn, &stat);
-  return stat.pto_count;
-#endif
-}
-
 // The token of a client's first packet, and how a server hands it to its connection.
 inline std::span<const std::uint8_t> token_of(const ngtcp2_pkt_hd& header) {
 #if NEXAR_NGTCP2_1

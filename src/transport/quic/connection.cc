@@ -16,8 +16,7 @@
 namespace nexar::transport::quic {
 namespace {
 
-constexpr std::size_t kHandshakePacketBytes = 1200;   // what every path carries; a larger buffer would only be padded
-constexpr std::size_t kProbesBeforeSmallPackets = 3;  // unanswered in a row: the path does not carry the size that its interfaces promise
+constexpr std::size_t kHandshakePacketBytes = PacketSize::kSmallBytes;  // a larger buffer would only be padded
 constexpr ngtcp2_duration kKeepAlive = 10 * NGTCP2_SECONDS;
 
 // What the peer is told when an application closes.
@@ -48,7 +47,7 @@ Connection::Connection(Endpoint& endpoint, const io::Address& peer)
                  OutgoingLane(endpoint.small_blocks(), kLaneBytesMax[2]), OutgoingLane(endpoint.bulk_blocks(), kLaneBytesMax[3])}},
       incoming_{{IncomingLane(*this, wire::Lane::kControl), IncomingLane(*this, wire::Lane::kRpc), IncomingLane(*this, wire::Lane::kData),
                  IncomingLane(*this, wire::Lane::kBulk)}},
-      path_bytes_(endpoint.path_bytes(peer)) {}
+      packet_size_(endpoint.path_bytes(peer)) {}
 
 Connection::~Connection() {
   if (conn_ != nullptr) ngtcp2_conn_del(conn_);
@@ -56,7 +55,7 @@ Connection::~Connection() {
 
 Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier* verifier, base::Time now) {
   const ngtcp2_callbacks callbacks = connection_callbacks();
-  const ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
+  const ngtcp2_settings settings = connection_settings(packet_size_.bytes(), endpoint_.random(), now);
   const ngtcp2_transport_params parameters = connection_parameters(endpoint_.idle_timeout());
   const ngtcp2_cid destination = random_id(endpoint_.random());
   const ngtcp2_cid source = random_id(endpoint_.random());
@@ -73,7 +72,7 @@ Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier* verif
 Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, base::Time now) {
   server_ = true;
   const ngtcp2_callbacks callbacks = connection_callbacks();
-  ngtcp2_settings settings = connection_settings(path_bytes_, endpoint_.random(), now);
+  ngtcp2_settings settings = connection_settings(packet_size_.bytes(), endpoint_.random(), now);
   ngtcp2_transport_params parameters = connection_parameters(endpoint_.idle_timeout());
   if (first.original_dcid != nullptr) {
     set_original_dcid(parameters, *first.original_dcid);
@@ -109,8 +108,10 @@ void Connection::read(base::ByteView packet, base::Time now) {
   const ngtcp2_path path = endpoint_.path_to(peer_);
   const ngtcp2_pkt_info info{};
   ++unanswered_packets_;
+  progress_ = false;
   const int code =
       ngtcp2_conn_read_pkt(conn_, &path, &info, reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size(), stamp(now));
+  if (progress_) packet_size_.acknowledged(!has_in_flight(), now);
   if (code != 0) fail(code, now);
 }
 
@@ -124,7 +125,7 @@ base::Time Connection::expiry() const {
 void Connection::handle_expiry(base::Time now) {
   if (state_ == State::kEnded) return;
   if (const int code = ngtcp2_conn_handle_expiry(conn_, stamp(now)); code != 0) return fail(code, now);
-  if (state_ != State::kHandshake && unanswered_probes(conn_) >= kProbesBeforeSmallPackets) small_packets_ = true;
+  packet_size_.expired(base::Duration(ngtcp2_conn_get_pto(conn_)), now);
 }
 
 bool Connection::is_urgent() const {
@@ -132,7 +133,7 @@ bool Connection::is_urgent() const {
   return std::any_of(outgoing_.begin(), outgoing_.end(), [](const OutgoingLane& lane) { return lane.queue.has_unsent(); });
 }
 
-std::size_t Connection::packet_bytes() const { return state_ == State::kHandshake || small_packets_ ? kHandshakePacketBytes : path_bytes_; }
+std::size_t Connection::packet_bytes() const { return state_ == State::kHandshake ? kHandshakePacketBytes : packet_size_.bytes(); }
 
 void Connection::close(wire::GoodbyeReason reason, std::string_view text) {
   if (state_ == State::kHandshake) return abort(text);

@@ -18,6 +18,7 @@
 #include "io/address.h"
 #include "transport/link.h"
 #include "transport/quic/compat.h"
+#include "transport/quic/packet_size.h"
 #include "transport/quic/send_queue.h"
 #include "transport/quic/tls.h"
 #include "wire/frame_parser.h"
@@ -80,7 +81,7 @@ class Connection final : public Link {
   std::size_t packet_bytes() const;
 
   // The path carries packets of this size at most.
-  void set_path_bytes(std::size_t bytes) { path_bytes_ = bytes; }
+  void set_path_bytes(std::size_t bytes) { packet_size_.set_full(bytes); }
 
   // Carries out what was asked for meanwhile (close, abort, a handler's error) and tells the handler of room and of the end. The endpoint
   // calls it outside of ngtcp2.
@@ -134,7 +135,9 @@ class Connection final : public Link {
   void acknowledged(std::int64_t stream, std::uint64_t offset);
   void queue_frame(OutgoingLane& lane, const wire::Header& header, base::ByteView payload);
   void refill_bulk();
+  bool is_held_back(const OutgoingLane& lane) const;
   OutgoingLane* most_urgent(const std::array<bool, kLanes>& blocked);
+  bool has_in_flight() const;
   void announce_ready();
   void announce_room();
 
@@ -160,8 +163,8 @@ class Connection final : public Link {
   std::array<OutgoingLane, kLanes> outgoing_;
   std::array<IncomingLane, kLanes> incoming_;
   std::array<LaneCounters, kLanes> counters_{};
-  std::size_t path_bytes_;
-  bool small_packets_ = false;  // full-size packets did not arrive: the path is narrower than its interfaces say
+  PacketSize packet_size_;
+  bool progress_ = false;       // the packet being read acknowledges frames
   int unanswered_packets_ = 0;  // read since the last was written
   bool ready_due_ = false;
   bool room_due_ = false;

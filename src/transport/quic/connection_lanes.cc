@@ -120,6 +120,7 @@ void Connection::refill_bulk() {
 void Connection::acknowledged(std::int64_t stream, std::uint64_t offset) {
   OutgoingLane& lane = outgoing_[static_cast<std::size_t>(stream / kStreamStep)];
   lane.queue.acknowledge(offset);
+  progress_ = true;
   room_due_ = room_due_ || lane.owner_waits;
 }
 
@@ -151,7 +152,10 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
     const ngtcp2_ssize written =
         ngtcp2_conn_writev_stream(conn_, nullptr, nullptr, packet, out.size(), &taken, lane != nullptr ? NGTCP2_WRITE_STREAM_FLAG_MORE : 0,
                                   lane != nullptr ? lane->stream : -1, pieces.data(), count, ts);
-    if (taken > 0) lane->queue.mark_sent(static_cast<std::size_t>(taken));
+    if (taken > 0) {
+      lane->queue.mark_sent(static_cast<std::size_t>(taken));
+      packet_size_.sent(now);
+    }
     if (written == NGTCP2_ERR_WRITE_MORE) continue;  // there is room in the packet for another lane
     if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
       blocked[static_cast<std::size_t>(lane->stream / kStreamStep)] = true;
@@ -168,8 +172,19 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
 // Lanes are in the order of their urgency.
 Connection::OutgoingLane* Connection::most_urgent(const std::array<bool, kLanes>& blocked) {
   for (std::size_t lane = 0; lane < kLanes; ++lane)
-    if (!blocked[lane] && outgoing_[lane].queue.has_unsent()) return &outgoing_[lane];
+    if (!blocked[lane] && outgoing_[lane].queue.has_unsent() && !is_held_back(outgoing_[lane])) return &outgoing_[lane];
   return nullptr;
+}
+
+// Less than a packet of bulk waits while the lane is full and its source has more: a short packet would cost as much as a full one. What is
+// in flight is nearly the whole lane, so room comes by itself, and the source fills the packet then.
+bool Connection::is_held_back(const OutgoingLane& lane) const {
+  return &lane == &outgoing_[static_cast<std::size_t>(wire::Lane::kBulk)] && bulk_ != nullptr && !bulk_waits_ &&
+         lane.queue.unsent_bytes() < packet_bytes();
+}
+
+bool Connection::has_in_flight() const {
+  return std::any_of(outgoing_.begin(), outgoing_.end(), [](const OutgoingLane& lane) { return lane.queue.has_in_flight(); });
 }
 
 }  // namespace nexar::transport::quic

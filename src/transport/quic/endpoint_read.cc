@@ -28,6 +28,7 @@ bool Endpoint::read_some() {
     }
     if (received->outcome == io::ReceiveOutcome::kBlocked) return i > 0;
     if (received->outcome == io::ReceiveOutcome::kRefused) continue;  // of a packet to somebody who is gone: silence tells that as well
+    environment_.loop.refresh();                                      // round trips are shorter than a turn, and the window depends on them
     const bool short_datagram = received->bytes.size() < kMoreLikelyBytes;
     for (base::ByteView rest = received->bytes; !rest.empty();) {
       const std::size_t size = std::min(received->segment, rest.size());

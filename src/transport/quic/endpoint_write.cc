@@ -59,7 +59,7 @@ bool Endpoint::write_batches(Connection& connection) {
 
 // One super-packet: packets of one size, of which only the last may be shorter. Returns its bytes.
 std::size_t Endpoint::write_batch(Connection& connection) {
-  const base::Time now = environment_.loop.now();
+  const base::Time now = environment_.loop.refresh();  // see read_some()
   const base::ByteSpan buffer(send_buffer_);
   std::size_t segment = 0;
   std::size_t used = 0;

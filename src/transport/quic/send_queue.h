@@ -48,6 +48,7 @@ class SendQueue {
   std::size_t room() const { return bytes_max_ - held(); }
   std::size_t held() const { return static_cast<std::size_t>(queued_ - acknowledged_); }
   bool has_unsent() const { return sent_ < queued_; }
+  bool has_in_flight() const { return acknowledged_ < sent_; }
   std::size_t unsent_bytes() const { return static_cast<std::size_t>(queued_ - sent_); }
 
   // Copies the bytes to the end; they fit into room().
