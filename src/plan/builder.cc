@@ -1,7 +1,6 @@
 #include "plan/builder.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/assert.h"
@@ -11,8 +10,8 @@ namespace nexar::plan {
 PlanBuilder::PlanBuilder(const Shape& shape, std::string_view algorithm)
     : input_(input_of(shape)),
       output_(output_of(shape)),
-      sent_(static_cast<std::size_t>(shape.size), 0),
-      received_(static_cast<std::size_t>(shape.size), 0) {
+      sent_(static_cast<std::size_t>(shape.size), first_part(shape.phase)),
+      received_(static_cast<std::size_t>(shape.size), first_part(shape.phase)) {
   plan_.shape = shape;
   plan_.algorithm = algorithm;
   plan_.divisor = shape.divisor();
@@ -33,7 +32,7 @@ Cut PlanBuilder::segments(std::uint64_t count) const {
 }
 
 void PlanBuilder::add(Step step, std::span<const Slice> reads, const Slice* writes) {
-  NEXAR_ASSERT(plan_.steps.size() < std::numeric_limits<std::uint32_t>::max() / 2, "steps are numbered in 32 bits");
+  NEXAR_ASSERT(plan_.steps.size() < first_part(1), "messages of one plan are numbered below those of the next");
   const std::uint32_t me = number();
   found_.clear();
   for (const Slice& slice : reads) accesses(slice.buffer).read({slice.first, slice.count}, me, found_);

@@ -1,10 +1,9 @@
 #include "plan/shape.h"
 
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
-
-#include "base/bytes.h"
 
 namespace nexar::plan {
 namespace {
@@ -102,6 +101,7 @@ Result<void> Shape::check() const {
   if (rank < 0 || rank >= size) return invalid(fmt::format("rank {} in a group of {}", rank, size));
   if (root < 0 || root >= size || (!has_root(operation) && root != 0))
     return invalid(fmt::format("root {} of {} on {} ranks", root, to_string(operation), size));
+  if (phase >= kPhasesMax) return invalid(fmt::format("phase {}: an operation has at most {}", phase, kPhasesMax));
   if (element_bytes == 0) return invalid("an element has at least one byte");
   const std::uint64_t bytes = static_cast<std::uint64_t>(size) * element_bytes;
   if (bytes > kShapeBytesMax || count > kShapeBytesMax / bytes)
@@ -167,7 +167,8 @@ std::uint64_t Shape::hash() const {
   mix(hash, count);
   mix(hash, segment);
   mix(hash, static_cast<std::uint64_t>(in_place) | static_cast<std::uint64_t>(ordered) << 1 |
-                static_cast<std::uint64_t>(reproducible) << 2 | static_cast<std::uint64_t>(average) << 3);
+                static_cast<std::uint64_t>(reproducible) << 2 | static_cast<std::uint64_t>(average) << 3 |
+                static_cast<std::uint64_t>(phase) << 8);
   for (const std::uint64_t n : send_counts) mix(hash, n);
   mix(hash, send_counts.size());
   for (const std::uint64_t n : receive_counts) mix(hash, n);

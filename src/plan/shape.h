@@ -20,6 +20,11 @@ inline constexpr std::uint64_t kShapeBytesMax = std::uint64_t{1} << 57;
 // The most ranks in a group: a plan holds counters for each.
 inline constexpr Rank kShapeSizeMax = 1 << 20;
 
+// Plans of one operation, and the number that the messages of the first of them begin with, of the second, and so on: far more than a plan
+// has.
+inline constexpr std::uint8_t kPhasesMax = 4;
+constexpr std::uint32_t first_part(std::uint8_t phase) { return std::uint32_t{phase} << 30; }
+
 // How the two buffers of a call lie in memory. Plans name each byte once: the buffer that lies inside the other is not used.
 enum class Alias : std::uint8_t {
   kNone,           // they do not overlap
@@ -50,6 +55,9 @@ struct Shape {
   // the input is the own slot of the output. reduce_scatter and scatter at the root: the output is the own slot of the input, and
   // reduce_scatter then overwrites all of it. broadcast has one buffer always. all_to_all cannot be in place.
   bool in_place = false;
+
+  // Which of several plans that an operation runs one after the other (phases.h): their messages are numbered apart.
+  std::uint8_t phase = 0;
 
   bool ordered = false;       // the op does not commute: operands in rank order
   bool reproducible = false;  // accumulated in rank order at one place, whatever the algorithm

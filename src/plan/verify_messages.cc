@@ -98,9 +98,10 @@ Result<Matches> match_messages(std::span<const Plan> plans) {
       for (std::size_t part = 0; part < sends.size(); ++part) {
         const Step& send = plan.steps[sends[part]];
         const Step& receive = other.steps[receives[part]];
-        if (send.part != part) return wrong(rank, sends[part], fmt::format("is message {} by order and {} by number", part, send.part));
-        if (receive.part != part)
-          return wrong(peer, receives[part], fmt::format("is message {} by order and {} by number", part, receive.part));
+        const std::size_t number = first_part(plan.shape.phase) + part;
+        if (send.part != number) return wrong(rank, sends[part], fmt::format("is message {} by order and {} by number", number, send.part));
+        if (receive.part != number)
+          return wrong(peer, receives[part], fmt::format("is message {} by order and {} by number", number, receive.part));
         if (send.count != receive.count || plan.bytes(send.from()) != other.bytes(receive.into()) || send.channel != receive.channel)
           return wrong(rank, sends[part], fmt::format("is another message than step {} of rank {} waits for", receives[part], peer));
         matches[static_cast<std::size_t>(rank)][sends[part]] = {peer, receives[part]};

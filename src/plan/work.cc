@@ -192,7 +192,7 @@ Work ring_reduce_scatter_work(const Shape& shape) {
 
 Work halving_reduce_scatter_work(const Shape& shape) {
   const Numbers x(shape);
-  const double sent = (x.power - 1) / x.power * x.n * x.bytes;
+  const double sent = (x.folded ? 2 : 1) * (x.power - 1) * x.bytes;  // a paired member has two slots
   Work work = rounds_of(x, x.power_log, sent, x.n / 2 * x.bytes, sent);
   add_fold(x, x.n * x.bytes, x.bytes, x.n * x.bytes, work);
   return work;
@@ -247,6 +247,7 @@ Work hillis_steele_scan_work(const Shape& shape) {
 
 Work hillis_steele_exclusive_scan_work(const Shape& shape) {
   const Numbers x(shape);
+  if (x.n == 1) return {};
   return rounds_of(x, x.log + 1, (x.log + 1) * x.bytes, x.bytes, x.log * x.bytes);
 }
 

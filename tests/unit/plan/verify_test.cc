@@ -70,6 +70,20 @@ TEST(Verify, FindsTwoGrantsAheadWhereBuffersAreLarge) {
   }
 }
 
+// Whether a call is in place is each rank's own affair.
+TEST(Verify, LetsSomeRanksCallInPlaceAndOthersNot) {
+  for (const Algorithm* algorithm : every_algorithm()) {
+    for (const Rank size : {3, 4, 7}) {
+      for (Call& call : calls_of(*algorithm, size, 29, 2)) {
+        if (!call.shapes[0].in_place) continue;
+        for (Shape& shape : call.shapes) shape.in_place = shape.rank % 2 == 0;
+        const auto report = verify(call.plans());
+        EXPECT_TRUE(report) << call.to_text() << ": " << report.error().to_string();
+      }
+    }
+  }
+}
+
 TEST(Verify, CountsStepsAndMessages) {
   const Call call = make_call(*find_algorithm(OperationId::kAllReduce, "ring"), 4, 1000, 1);
   const auto report = verify(call.plans());
