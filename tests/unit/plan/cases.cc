@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
 
 namespace nexar::plan {
 namespace {
@@ -18,12 +20,13 @@ void set_counts(std::vector<Shape>& shapes) {
   const std::uint64_t count = shapes[0].count;
   for (Shape& shape : shapes) {
     const bool all = shape.operation == kAllGatherV || shape.operation == kReduceScatterV;
+    const bool sends =
+        shape.operation == kAllToAllV || shape.operation == kReduceScatterV || (shape.operation == kScatterV && shape.is_root());
+    const bool receives =
+        shape.operation == kAllToAllV || shape.operation == kAllGatherV || (shape.operation == kGatherV && shape.is_root());
     for (Rank other = 0; other < shape.size; ++other) {
-      if (shape.operation == kAllToAllV || (shape.operation == kScatterV && shape.is_root()) || shape.operation == kReduceScatterV)
-        shape.send_counts.push_back(uneven(count, all ? 0 : shape.rank, other));
-      if (shape.operation == kAllToAllV || (shape.operation == kGatherV && shape.is_root()) || shape.operation == kAllGatherV)
-        shape.receive_counts.push_back(
-            uneven(count, all ? 0 : other, shape.rank == shape.root || !has_root(shape.operation) ? (all ? other : shape.rank) : 0));
+      if (sends) shape.send_counts.push_back(uneven(count, all ? 0 : shape.rank, other));
+      if (receives) shape.receive_counts.push_back(all ? uneven(count, 0, other) : uneven(count, other, shape.rank));
     }
     if (shape.operation == kGatherV && !shape.is_root()) shape.count = uneven(count, shape.rank, shape.root);
     if (shape.operation == kScatterV && !shape.is_root()) shape.count = uneven(count, shape.root, shape.rank);
@@ -52,7 +55,10 @@ std::vector<std::uint64_t> counts_for(Rank size) {
 
 Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant) {
   Call call{&algorithm, std::vector<Shape>(static_cast<std::size_t>(size), variant)};
-  const std::uint64_t transfer = algorithm.operation == kAllReduce ? count / static_cast<std::uint64_t>(size) : count;
+  // The largest transfer of the algorithm is cut into that many.
+  const bool chunks =
+      algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos || algorithm.name == "rank_ordered");
+  const std::uint64_t transfer = chunks ? count / static_cast<std::uint64_t>(size) : count;
   const auto pieces = static_cast<std::uint64_t>(segments);
   for (Rank rank = 0; rank < size; ++rank) {
     Shape& shape = call.shapes[static_cast<std::size_t>(rank)];
