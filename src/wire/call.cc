@@ -1,7 +1,7 @@
 #include "wire/call.h"
 
 #include <array>
-#include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -16,38 +16,37 @@ constexpr std::uint8_t kFlagUserOp = 1;
 enum class Counts : std::uint8_t { kNone, kEqual, kOwn };  // no count, one that all ranks agree on, or each rank its own
 
 struct Row {
-  std::string_view name;
   Counts counts;
   bool typed;
   bool reduces;
   bool rooted;
 };
 
-// By number; number 0 is nothing.
+// By number, as in types/operation_id.h; number 0 is nothing.
 constexpr std::array<Row, kOperationIdMax + 1> kRows = {{
-    {"unknown", Counts::kNone, false, false, false},
-    {"all_reduce", Counts::kEqual, true, true, false},
-    {"all_reduce_bucketed", Counts::kEqual, true, true, false},
-    {"all_reduce_compressed", Counts::kEqual, true, true, false},
-    {"reduce_scatter", Counts::kEqual, true, true, false},
-    {"all_gather", Counts::kEqual, true, false, false},
-    {"broadcast", Counts::kEqual, true, false, true},
-    {"reduce", Counts::kEqual, true, true, true},
-    {"gather", Counts::kEqual, true, false, true},
-    {"scatter", Counts::kEqual, true, false, true},
-    {"all_to_all", Counts::kEqual, true, false, false},
-    {"all_gather_v", Counts::kOwn, true, false, false},
-    {"reduce_scatter_v", Counts::kOwn, true, true, false},
-    {"all_to_all_v", Counts::kOwn, true, false, false},
-    {"gather_v", Counts::kOwn, true, false, true},
-    {"scatter_v", Counts::kOwn, true, false, true},
-    {"scan", Counts::kEqual, true, true, false},
-    {"exclusive_scan", Counts::kEqual, true, true, false},
-    {"barrier", Counts::kNone, false, false, false},
-    {"all_reduce_rs_ag", Counts::kEqual, true, true, false},
-    {"broadcast_bytes", Counts::kOwn, false, false, true},
-    {"all_gather_bytes", Counts::kOwn, false, false, false},
-    {"gather_bytes", Counts::kOwn, false, false, true},
+    {Counts::kNone, false, false, false},  // nothing
+    {Counts::kEqual, true, true, false},   // all_reduce
+    {Counts::kEqual, true, true, false},   // all_reduce_bucketed
+    {Counts::kEqual, true, true, false},   // all_reduce_compressed
+    {Counts::kEqual, true, true, false},   // reduce_scatter
+    {Counts::kEqual, true, false, false},  // all_gather
+    {Counts::kEqual, true, false, true},   // broadcast
+    {Counts::kEqual, true, true, true},    // reduce
+    {Counts::kEqual, true, false, true},   // gather
+    {Counts::kEqual, true, false, true},   // scatter
+    {Counts::kEqual, true, false, false},  // all_to_all
+    {Counts::kOwn, true, false, false},    // all_gather_v
+    {Counts::kOwn, true, true, false},     // reduce_scatter_v
+    {Counts::kOwn, true, false, false},    // all_to_all_v
+    {Counts::kOwn, true, false, true},     // gather_v
+    {Counts::kOwn, true, false, true},     // scatter_v
+    {Counts::kEqual, true, true, false},   // scan
+    {Counts::kEqual, true, true, false},   // exclusive_scan
+    {Counts::kNone, false, false, false},  // barrier
+    {Counts::kEqual, true, true, false},   // all_reduce_rs_ag
+    {Counts::kOwn, false, false, true},    // broadcast_bytes
+    {Counts::kOwn, false, false, false},   // all_gather_bytes
+    {Counts::kOwn, false, false, true},    // gather_bytes
 }};
 
 const Row& row(OperationId operation) {
@@ -59,8 +58,6 @@ bool exists(DataType type) { return static_cast<std::size_t>(type) < kDataTypes.
 bool exists(ReduceOp op) { return static_cast<std::size_t>(op) < kReduceOps.size(); }
 
 }  // namespace
-
-std::string_view to_string(OperationId operation) { return row(operation).name; }
 
 std::uint64_t CallDescriptor::fingerprint() const {
   CallDescriptor agreed = *this;
@@ -80,7 +77,7 @@ std::string CallDescriptor::to_text() const {
   if (op) add(nexar::to_string(*op));
   if (user_op) add("user op");
   if (root >= 0) add(fmt::format("root={}", root));
-  return fmt::format("{}({})", to_string(operation), inside);
+  return fmt::format("{}({})", nexar::to_string(operation), inside);
 }
 
 const char* CallDescriptor::fault() const {

@@ -1,49 +1,19 @@
 // What a rank calls, in a form that ranks can compare: a collective's descriptor and its fingerprint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "nexar/data_type.h"
 #include "nexar/ids.h"
 #include "nexar/reduce_op.h"
+#include "types/operation_id.h"
 #include "wire/reader.h"
 #include "wire/writer.h"
 
 namespace nexar::wire {
-
-// The numbers travel and never change; new operations follow at the end.
-enum class OperationId : std::uint8_t {
-  kAllReduce = 1,
-  kAllReduceBucketed = 2,
-  kAllReduceCompressed = 3,
-  kReduceScatter = 4,
-  kAllGather = 5,
-  kBroadcast = 6,
-  kReduce = 7,
-  kGather = 8,
-  kScatter = 9,
-  kAllToAll = 10,
-  kAllGatherV = 11,
-  kReduceScatterV = 12,
-  kAllToAllV = 13,
-  kGatherV = 14,
-  kScatterV = 15,
-  kScan = 16,
-  kExclusiveScan = 17,
-  kBarrier = 18,
-  kAllReduceRsAg = 19,
-  kBroadcastBytes = 20,
-  kAllGatherBytes = 21,
-  kGatherBytes = 22,
-};
-
-inline constexpr std::uint8_t kOperationIdMax = 22;
-
-// The name as it is written everywhere: "all_reduce".
-std::string_view to_string(OperationId operation);
 
 // One call of a collective. Which members an operation has is fixed: barrier has none, broadcast a count, a type and a root.
 struct CallDescriptor {

@@ -1,0 +1,103 @@
+#include "plan/cases.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace nexar::plan {
+namespace {
+
+using enum OperationId;
+
+// What rank `from` sends to rank `to` in a v-form.
+std::uint64_t uneven(std::uint64_t count, Rank from, Rank to) {
+  const auto mixed = static_cast<std::uint64_t>(from) * 7 + static_cast<std::uint64_t>(to) * 3 + count;
+  return mixed % 5 == 0 ? 0 : mixed * 11 % (2 * count + 1);
+}
+
+void set_counts(std::vector<Shape>& shapes) {
+  const std::uint64_t count = shapes[0].count;
+  for (Shape& shape : shapes) {
+    const bool all = shape.operation == kAllGatherV || shape.operation == kReduceScatterV;
+    const bool sends =
+        shape.operation == kAllToAllV || shape.operation == kReduceScatterV || (shape.operation == kScatterV && shape.is_root());
+    const bool receives =
+        shape.operation == kAllToAllV || shape.operation == kAllGatherV || (shape.operation == kGatherV && shape.is_root());
+    for (Rank other = 0; other < shape.size; ++other) {
+      if (sends) shape.send_counts.push_back(uneven(count, all ? 0 : shape.rank, other));
+      if (receives) shape.receive_counts.push_back(all ? uneven(count, 0, other) : uneven(count, other, shape.rank));
+    }
+    if (shape.operation == kGatherV && !shape.is_root()) shape.count = uneven(count, shape.rank, shape.root);
+    if (shape.operation == kScatterV && !shape.is_root()) shape.count = uneven(count, shape.root, shape.rank);
+    if (all || shape.operation == kAllToAllV) shape.count = 0;
+  }
+}
+
+}  // namespace
+
+std::string Call::to_text() const {
+  Shape shape = shapes[0];
+  return shape.to_text() + " by " + std::string(algorithm->name) + (shape.average ? ", averaged" : "");
+}
+
+std::vector<Plan> Call::plans() const {
+  std::vector<Plan> plans;
+  for (const Shape& shape : shapes) plans.push_back(make_plan(shape, *algorithm).value());
+  return plans;
+}
+
+std::vector<std::uint64_t> counts_for(Rank size) {
+  const auto n = static_cast<std::uint64_t>(size);
+  const std::set<std::uint64_t> counts = {0, 1, n - 1, n, n + 1, 31, 1'000'003};
+  return {counts.begin(), counts.end()};
+}
+
+Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant) {
+  Call call{&algorithm, std::vector<Shape>(static_cast<std::size_t>(size), variant)};
+  // The largest transfer of the algorithm is cut into that many.
+  const bool chunks =
+      algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos || algorithm.name == "rank_ordered");
+  const std::uint64_t transfer = chunks ? count / static_cast<std::uint64_t>(size) : count;
+  const auto pieces = static_cast<std::uint64_t>(segments);
+  for (Rank rank = 0; rank < size; ++rank) {
+    Shape& shape = call.shapes[static_cast<std::size_t>(rank)];
+    shape.operation = algorithm.operation;
+    shape.rank = rank;
+    shape.size = size;
+    shape.count = algorithm.operation == kBarrier ? 0 : count;
+    shape.segment = segments == 1 ? 0 : std::max<std::uint64_t>(1, (transfer + pieces - 1) / pieces);
+  }
+  set_counts(call.shapes);
+  return call;
+}
+
+std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments) {
+  std::vector<Call> calls;
+  std::set<Rank> roots = {0};
+  if (has_root(algorithm.operation)) roots.insert({size / 2, size - 1});
+  for (const Rank root : roots) {
+    for (const bool in_place : {false, true}) {
+      for (const unsigned trait : {unsigned{kPlain}, unsigned{kOrdered}, unsigned{kReproducible}}) {
+        Shape variant;
+        variant.root = root;
+        variant.in_place = in_place;
+        variant.ordered = trait == kOrdered;
+        variant.reproducible = trait == kReproducible;
+        variant.average = reduces(algorithm.operation) && (count % 2 == 1) != in_place;
+        Call call = make_call(algorithm, size, count, segments, variant);
+        if (call.shapes[0].check() && algorithm.legal(call.shapes[0])) calls.push_back(std::move(call));
+      }
+    }
+  }
+  return calls;
+}
+
+std::vector<const Algorithm*> every_algorithm() {
+  std::vector<const Algorithm*> all;
+  for (std::uint8_t id = 1; id <= kOperationIdMax; ++id)
+    for (const Algorithm& algorithm : algorithms_of(static_cast<OperationId>(id))) all.push_back(&algorithm);
+  return all;
+}
+
+}  // namespace nexar::plan

@@ -1,0 +1,33 @@
+// Calls to try: every algorithm on groups of many sizes, with counts and variants that have gone wrong somewhere before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/algorithms.h"
+
+namespace nexar::plan {
+
+// One call as all ranks make it.
+struct Call {
+  const Algorithm* algorithm = nullptr;
+  std::vector<Shape> shapes;  // one for each rank
+
+  std::string to_text() const;
+  std::vector<Plan> plans() const;
+};
+
+// The counts that go wrong: 0, 1, n-1, n, n+1, a prime, and one that is large.
+std::vector<std::uint64_t> counts_for(Rank size);
+
+// A call with every rank's counts derived from `count`; in v-forms they are uneven, some are 0. Transfers are cut into about `segments`.
+Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant = {});
+
+// make_call for every variant that the algorithm has: in place or not, several roots, ordered, reproducible, averaged.
+std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments);
+
+// Of all operations.
+std::vector<const Algorithm*> every_algorithm();
+
+}  // namespace nexar::plan
