@@ -78,8 +78,8 @@ class NEXAR_API Compressor {
   // `compressed` holds, because a peer sent it: kInvalidArgument, saying what is wrong, before anything is added.
   virtual Result<void> add(std::span<const std::byte> compressed, DataType type, const CompressionContext& context, SumView sum) const = 0;
 
-  // residual -= decompress(compressed), rounded to `type`, and +0 where that is not a number: a NaN or infinity is told once. Unless
-  // overridden, by way of add().
+  // residual -= decompress(compressed), rounded to `type`, and +0 where that is not a number though something was sent: a NaN or infinity
+  // is told once. Unless overridden, by way of add().
   virtual Result<void> subtract(std::span<const std::byte> compressed, DataType type, const CompressionContext& context,
                                 std::span<std::byte> residual) const;
 

@@ -65,14 +65,15 @@ void for_each_part(std::uint64_t count, std::uint64_t size, F&& f) {
     f(first, static_cast<std::size_t>(count - first < size ? count - first : size));
 }
 
-// residual[i] -= values[i] for n <= N elements at `residual`, rounded once, and +0 where that is not a number.
+// residual[i] -= values[i] for n <= N elements at `residual`, rounded once, and +0 where that is not a number though something
+// was sent.
 template <typename T, std::size_t N>
 void subtract_values(std::byte* residual, const Number<T>* values, std::size_t n) {
   Number<T> numbers[N];
   load<T>(residual, numbers, n);
   for (std::size_t i = 0; i < n; ++i) {
     const Number<T> rest = numbers[i] - values[i];
-    numbers[i] = rest == rest ? rest : Number<T>{0};
+    numbers[i] = rest == rest || values[i] == 0 ? rest : Number<T>{0};
   }
   store<T>(numbers, residual, n);
 }

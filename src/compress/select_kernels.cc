@@ -1,8 +1,9 @@
 #include "compress/select_kernels.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
-#include <type_traits>
+#include <cstring>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compress/select_kernels.cc"
@@ -71,25 +72,24 @@ void fill(SelectKernels& kernels) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "reduce/kernels.h"
-
 namespace nexar::compress {
 namespace {
 
 HWY_EXPORT(fill);
 
-template <typename Unsigned>
+// How a type's magnitudes are read; kNan is one above infinity.
+template <typename Unsigned, Unsigned kNan>
 std::uint64_t magnitude(const std::byte* element) {
-  return base::load_le<Unsigned>(element) & (static_cast<Unsigned>(~Unsigned{0}) >> 1);
+  return std::min<std::uint64_t>(base::load_le<Unsigned>(element) & (static_cast<Unsigned>(~Unsigned{0}) >> 1), kNan);
 }
 
 // Scalar: no vector instruction counts. Neighbours often have the same digit, and a count cannot be raised again before its last store is
 // through; so neighbours count in different tables.
-template <typename Unsigned>
+template <typename Unsigned, Unsigned kNan>
 void count_top_digit(const std::byte* elements, std::size_t count, Digit digit, std::uint32_t* counts) {
   constexpr std::size_t kTables = 4;
   const std::size_t size = std::size_t{1} << digit.bits;
-  const auto digit_at = [&](std::size_t i) { return magnitude<Unsigned>(elements + i * sizeof(Unsigned)) >> digit.shift; };
+  const auto digit_at = [&](std::size_t i) { return magnitude<Unsigned, kNan>(elements + i * sizeof(Unsigned)) >> digit.shift; };
   alignas(64) std::array<std::uint32_t, kTables << kDigitBitsMax> tables;
   std::fill_n(tables.begin(), kTables * size, 0u);
   std::size_t i = 0;
@@ -100,36 +100,45 @@ void count_top_digit(const std::byte* elements, std::size_t count, Digit digit, 
     for (std::size_t d = 0; d < size; ++d) counts[d] += tables[t * size + d];
 }
 
-template <typename Unsigned>
+template <typename Unsigned, Unsigned kNan>
 SelectKernels scalar_part() {
-  return {.count_top_digit = &count_top_digit<Unsigned>,
+  return {.count_top_digit = &count_top_digit<Unsigned, kNan>,
           .compare = nullptr,
-          .magnitude = &magnitude<Unsigned>,
+          .magnitude = &magnitude<Unsigned, kNan>,
           .element_bytes = sizeof(Unsigned),
-          .magnitude_bits = 8 * static_cast<int>(sizeof(Unsigned)) - 1};
+          .magnitude_bits = 8 * static_cast<int>(sizeof(Unsigned)) - 1,
+          .nan = kNan};
 }
 
-SelectKernels make_of_chosen_target(std::size_t element_bytes) {
-  NEXAR_ASSERT(element_bytes == 2 || element_bytes == 4 || element_bytes == 8, "a float of 16 bits or more");
-  SelectKernels kernels = element_bytes == 2   ? scalar_part<std::uint16_t>()
-                          : element_bytes == 4 ? scalar_part<std::uint32_t>()
-                                               : scalar_part<std::uint64_t>();
+SelectKernels scalar_part_of(DataType type) {
+  switch (type) {
+    case DataType::kF32: return scalar_part<std::uint32_t, 0x7F800001u>();
+    case DataType::kF64: return scalar_part<std::uint64_t, 0x7FF0000000000001u>();
+    case DataType::kF16: return scalar_part<std::uint16_t, 0x7C01>();
+    default: NEXAR_ASSERT(type == DataType::kBf16, "a float of 16 bits or more"); return scalar_part<std::uint16_t, 0x7F81>();
+  }
+}
+
+SelectKernels make_of_chosen_target(DataType type) {
+  SelectKernels kernels = scalar_part_of(type);
   HWY_DYNAMIC_DISPATCH(fill)(kernels);
   return kernels;
 }
 
 }  // namespace
 
-const SelectKernels& select_kernels(std::size_t element_bytes) {
-  static const std::array<SelectKernels, 3> kKernels = {make_of_chosen_target(2), make_of_chosen_target(4), make_of_chosen_target(8)};
-  return kKernels[element_bytes == 2 ? 0 : element_bytes == 4 ? 1 : 2];
+const SelectKernels& select_kernels(DataType type) {
+  static const std::array<SelectKernels, 4> kKernels = {make_of_chosen_target(DataType::kF32), make_of_chosen_target(DataType::kF64),
+                                                        make_of_chosen_target(DataType::kF16), make_of_chosen_target(DataType::kBf16)};
+  static_assert(static_cast<int>(DataType::kF32) == 0 && static_cast<int>(DataType::kBf16) == 3);
+  return kKernels.at(static_cast<std::size_t>(type));
 }
 
-SelectKernels select_kernels_of(std::int64_t target, std::size_t element_bytes) {
+SelectKernels select_kernels_of(std::int64_t target, DataType type) {
   NEXAR_ASSERT((target & HWY_TARGETS) != 0, "the build carries the target");
   hwy::SetSupportedTargetsForTest(target);
   hwy::GetChosenTarget().DeInit();
-  const SelectKernels kernels = make_of_chosen_target(element_bytes);
+  const SelectKernels kernels = make_of_chosen_target(type);
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().DeInit();
   return kernels;

@@ -1,11 +1,13 @@
-// The two loops over a whole tensor that selecting its largest elements takes, for each width of element.
+// The two loops over a whole tensor that selecting its largest elements takes.
 //
-// A magnitude is an element's bits without the sign. As an integer it orders floats as they are ordered, infinity above every number and
-// NaN above infinity, in all four types; so the kernels know widths, not formats.
+// A magnitude is an element's bits without the sign. As an integer it orders floats as they are ordered, with infinity above every number.
+// Every NaN has the magnitude after infinity, because payloads differ between CPUs and selection must not.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "nexar/data_type.h"
 
 namespace nexar::compress {
 
@@ -29,7 +31,7 @@ struct SelectKernels {
   void (*count_top_digit)(const std::byte* elements, std::size_t count, Digit digit, std::uint32_t* counts);
 
   // Bit i of `low_bits` tells whether the magnitude of element i is at least `low`, for count <= kCompareMax elements and zero for what is
-  // missing of the last word; `high_bits` for `high` >= `low`. Both limits are at most one above the largest magnitude.
+  // missing of the last word; `high_bits` for `high` >= `low`. Knows nothing of NaN: both limits come from limit().
   void (*compare)(const std::byte* elements, std::size_t count, std::uint64_t low, std::uint64_t high, std::uint64_t* low_bits,
                   std::uint64_t* high_bits);
 
@@ -37,10 +39,14 @@ struct SelectKernels {
 
   std::size_t element_bytes;
   int magnitude_bits;  // all but the sign
+  std::uint64_t nan;   // the magnitude of a NaN, the largest there is
+
+  // What the bits of an element are compared with to find those of at least a magnitude.
+  std::uint64_t limit(std::uint64_t least) const { return least <= nan ? least : std::uint64_t{1} << magnitude_bits; }
 };
 
-// Of elements of 2, 4 or 8 bytes, for the best target. The second is for tests: while it runs, no other thread may ask for kernels.
-const SelectKernels& select_kernels(std::size_t element_bytes);
-SelectKernels select_kernels_of(std::int64_t target, std::size_t element_bytes);
+// Of f32, f64, f16 or bf16, for the best target. The second is for tests: while it runs, no other thread may ask for kernels.
+const SelectKernels& select_kernels(DataType type);
+SelectKernels select_kernels_of(std::int64_t target, DataType type);
 
 }  // namespace nexar::compress

@@ -30,7 +30,7 @@ void for_each_in(const SelectKernels& kernels, const std::byte* elements, std::s
   for (std::size_t first = 0; first < count; first += kCompareMax) {
     const std::size_t n = std::min(count - first, kCompareMax);
     const std::byte* part = elements + first * kernels.element_bytes;
-    kernels.compare(part, n, range.low, range.high, low, high);
+    kernels.compare(part, n, range.low, kernels.limit(range.high), low, high);
     for (std::size_t word = 0; word * 64 < n; ++word)
       for (std::uint64_t bits = low[word] & ~high[word]; bits != 0; bits &= bits - 1)
         f(kernels.magnitude(part + (word * 64 + static_cast<std::size_t>(std::countr_zero(bits))) * kernels.element_bytes));

@@ -33,7 +33,7 @@ void for_each_selected(const SelectKernels& kernels, const std::byte* elements, 
   std::uint64_t high[kCompareWords];
   for (std::size_t first = 0; first < count; first += kCompareMax) {
     const std::size_t n = count - first < kCompareMax ? count - first : kCompareMax;
-    kernels.compare(elements + first * kernels.element_bytes, n, cut.magnitude, cut.magnitude + 1, low, high);
+    kernels.compare(elements + first * kernels.element_bytes, n, cut.magnitude, kernels.limit(cut.magnitude + 1), low, high);
     for (std::size_t word = 0; word * 64 < n; ++word) {
       for (std::uint64_t bits = cut.ties > 0 ? low[word] : high[word]; bits != 0; bits &= bits - 1) {
         const std::uint64_t bit = bits & ~(bits - 1);

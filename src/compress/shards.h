@@ -2,25 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 
 #include "nexar/compressed_tensor.h"
-#include "reduce/float_environment.h"
 
 namespace nexar::compress {
 
 // A shard has as many elements as k can count; the last one has the rest. An empty tensor is one empty shard.
 inline constexpr std::uint64_t kShardElements = CompressedTensor::kCountMax;
 
-// clamp(ceil(count * ratio), 1, count), evaluated in f64; 0 of nothing. `count` is of one shard.
-inline std::uint32_t kept(std::uint64_t count, double ratio) {
-  if (count == 0) return 0;
-  const reduce::FloatEnvironment standard;
-  const double wanted = std::ceil(static_cast<double>(count) * ratio);
-  return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(count)));
-}
+// clamp(ceil(count * ratio), 1, count), the product rounded to f64; 0 of nothing. `count` is of one shard.
+std::uint32_t kept(std::uint64_t count, double ratio);
 
 // Walks over the shards of `count` elements: f(number, first, n) returns false to stop.
 template <typename F>

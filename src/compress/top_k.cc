@@ -55,7 +55,7 @@ std::uint64_t TopK::bytes_max(std::uint64_t count, DataType type) const {
 
 Result<std::size_t> TopK::compress(base::ByteView tensor, DataType type, const CompressionContext&, base::ByteSpan out) const {
   if (auto checked = check_room(*this, tensor, type, out); !checked) return std::move(checked).error();
-  const SelectKernels& kernels = select_kernels(size_of(type));
+  const SelectKernels& kernels = select_kernels(type);
   std::byte* end = out.data();
   for_each_shard(tensor.size() / size_of(type), shard_elements_, [&](std::uint64_t, std::uint64_t first, std::uint64_t n) {
     const std::byte* elements = tensor.data() + first * size_of(type);
