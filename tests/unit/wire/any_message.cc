@@ -79,6 +79,8 @@ CallDescriptor largest_call() {
 
 Progress largest_progress() { return {kU32, kU32, kU64, std::numeric_limits<Rank>::max()}; }
 
+LaneName largest_lane() { return {kTcpLanesMax - 1, kU32}; }
+
 std::vector<AnyMessage> smallest() {
   return {Hello{},
           Ping{},
@@ -105,7 +107,12 @@ std::vector<AnyMessage> smallest() {
           RpcReply{},
           RpcLargeReply{.transfer = 1},
           RpcFailure{},
-          RpcCancel{}};
+          RpcCancel{},
+          LaneOffer{.port = 1},
+          LaneAnswer{},
+          LaneDown{},
+          LaneHello{},
+          LaneEnd{}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -144,6 +151,10 @@ std::vector<AnyMessage> largest() {
       RpcFailure{kU64, RpcStatus::kRefused, lost()},
       RpcFailure{kU64, RpcStatus::kHandlerError, longest_error()},
       RpcCancel{kU64},
+      LaneOffer{largest_lane(), kU16, true, node(0xff).bytes},
+      LaneAnswer{largest_lane(), LaneAnswerStatus::kOverloaded, std::string(kTextBytesMax, 'l')},
+      LaneDown{largest_lane(), std::string(kTextBytesMax, 'd')},
+      LaneHello{largest_lane()},
   };
 }
 

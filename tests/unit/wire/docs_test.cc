@@ -63,6 +63,9 @@ TEST(Docs, ListEveryLimit) {
   limit("an error with its causes", kErrorBytesMax);
   limit("lost nodes of a revocation", kLostNodesMax);
   limit("stripes of a transfer", kStripesMax);
+  limit("TCP lanes of a link", kTcpLanesMax);
+  limit("sealed payload of a record", kRecordBytesMax);
+  limit("records of one key", kRecordsPerKey);
 }
 
 TEST(Docs, ListEveryOperation) {
