@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -113,6 +115,18 @@ std::string StreamSocket::congestion_control() const {
   socklen_t length = name.size() - 1;
   if (getsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
   return name.data();
+}
+
+void StreamSocket::resize_receive_buffer(std::size_t bytes) { set_receive_buffer(fd(), bytes); }
+void StreamSocket::resize_send_buffer(std::size_t bytes) { set_send_buffer(fd(), bytes); }
+
+bool StreamSocket::use_congestion_control(std::string_view name) {
+  return setsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+std::size_t StreamSocket::unacknowledged_bytes() const {
+  int bytes = 0;
+  return ioctl(fd(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 }  // namespace nexar::io

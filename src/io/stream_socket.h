@@ -105,6 +105,15 @@ class StreamSocket {
   std::size_t receive_buffer_bytes() const;
   std::size_t send_buffer_bytes() const;
   std::string congestion_control() const;  // of TCP; empty otherwise
+
+  // For a connection that is made already. What cannot be had (another buffer size, a congestion control that is not there or not
+  // permitted) stays as it was.
+  void resize_receive_buffer(std::size_t bytes);
+  void resize_send_buffer(std::size_t bytes);
+  bool use_congestion_control(std::string_view name);
+
+  // Bytes that the kernel keeps because the peer has not acknowledged them; 0 when it does not say.
+  std::size_t unacknowledged_bytes() const;
   int fd() const { return fd_.get(); }
 
  private:
