@@ -1,4 +1,6 @@
 // TCP lanes over real sockets.
+#include <thread>
+
 #include "transport/lane_pair.h"
 
 namespace nexar::transport::test {
@@ -256,6 +258,27 @@ TEST_F(LaneTest, ClosedToAPeerThatStoppedReadingTimesOut) {
   ASSERT_TRUE(stuck.end);
   EXPECT_EQ(stuck.end->kind, LinkEnd::Kind::kBroken);
   EXPECT_EQ(stuck.end->error.code(), ErrorCode::kTimeout);
+}
+
+// As in two processes: each end has a loop and a thread of its own, and they meet in the kernel.
+TEST_F(LaneTest, WorksBetweenTwoLoopsInTwoThreads) {
+  expect();
+  const std::vector<Bytes> there = payloads(1);
+  const io::Address to = listener->local_address();
+  std::thread connecting([&] {
+    const std::unique_ptr<io::EpollLoop> other = io::EpollLoop::open().value();
+    client.lane = tcp::Lane::connect(*other, to, ticket(1), keys(tcp::Side::kConnects), client, options).value();
+    for (const Bytes& payload : there) client.queue(payload);
+    while (client.whole < there.size() && !client.end) other->turn(std::chrono::milliseconds(10));
+    if (client.lane) client.lane->close();
+    while (!client.end) other->turn(std::chrono::milliseconds(10));
+  });
+  for (const Bytes& payload : there) server.queue(payload);
+  while (!server.end) loop->turn(std::chrono::milliseconds(10));
+  connecting.join();
+  expect_frames(server, there);
+  expect_frames(client, there);
+  EXPECT_EQ(server.end->kind, LinkEnd::Kind::kClosedByPeer) << server.end->error.to_string();
 }
 
 }  // namespace
