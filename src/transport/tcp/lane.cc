@@ -88,7 +88,7 @@ void Lane::say_hello() {
 
 void Lane::set_bulk_source(BulkSource* source) {
   source_ = source;
-  if (source != nullptr) bulk_ready();
+  bulk_ready();  // also without one: the kernel may hold a packet back for what does not come any more
 }
 
 void Lane::bulk_ready() {

@@ -151,6 +151,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   int idle_polls_ = 0;
   bool working_ = false;
   bool write_blocked_ = false;
+  bool held_back_ = false;  // the kernel waits for more before it sends the last packet
   bool ready_due_ = false;
   bool closed_here_ = false;
   bool end_queued_ = false;  // our lane_end is among the records

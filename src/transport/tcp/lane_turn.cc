@@ -171,7 +171,10 @@ bool Lane::transmit() {
         regions[count++] = io::region(span);
         bytes += span.size();
       }
-    const Result<io::Transferred> written = socket_->write(std::span(regions).first(count));
+    // A frame and its header do not fill their last packet: that waits for the next frame if there is one.
+    held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_;
+    const std::span<const iovec> all = std::span(regions).first(count);
+    const Result<io::Transferred> written = held_back_ ? socket_->write_more(all) : socket_->write(all);
     if (!written) {
       fail(written.error());
       return true;
@@ -185,6 +188,8 @@ bool Lane::transmit() {
       set_write_interest(true);
     }
   }
+  if (state_ != State::kEnded && writer_.empty() && (source_ == nullptr || source_waits_) && std::exchange(held_back_, false))
+    socket_->push();
   if (state_ == State::kClosing && end_queued_ && peer_ended_ && writer_.empty())
     end(closed_here_ ? LinkEnd::Kind::kClosedHere : LinkEnd::Kind::kClosedByPeer,
         about(ErrorCode::kCancelled, closed_here_ ? "was closed here" : "was closed by the peer"));
