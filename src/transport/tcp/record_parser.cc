@@ -1,6 +1,7 @@
 #include "transport/tcp/record_parser.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,7 +26,11 @@ std::size_t sealed_bytes(std::size_t payload) {
 }  // namespace
 
 RecordParser::RecordParser(RecordKeys keys, bool plain, RecordSink& sink)
-    : keys_(std::move(keys)), plain_(plain), sink_(sink), buffer_(kBufferBytes) {}
+    : keys_(std::move(keys)),
+      plain_(plain),
+      sink_(sink),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)),
+      buffer_(memory_.get(), kBufferBytes) {}
 
 std::span<const base::ByteSpan> RecordParser::wanted() {
   if (begin_ == end_) begin_ = end_ = 0;
@@ -41,7 +46,7 @@ std::span<const base::ByteSpan> RecordParser::wanted() {
       bytes += left_;
   }
   NEXAR_ASSERT(begin_ + bytes <= buffer_.size(), "what is read is used up before the next frame");
-  wanted_[count++] = base::ByteSpan(buffer_).subspan(end_, begin_ + bytes - end_);
+  wanted_[count++] = buffer_.subspan(end_, begin_ + bytes - end_);
   return std::span(wanted_).first(count);
 }
 
@@ -76,7 +81,7 @@ Result<void> RecordParser::parse() {
 }
 
 Result<void> RecordParser::open_header() {
-  const base::ByteSpan record = base::ByteSpan(buffer_).subspan(begin_, kSealedHeaderBytes);
+  const base::ByteSpan record = buffer_.subspan(begin_, kSealedHeaderBytes);
   std::array<std::byte, wire::kHeaderBytes> clear;
   if (!keys_.open(clear, record)) return forged(record);
   begin_ += record.size();
@@ -95,7 +100,7 @@ Result<void> RecordParser::open_header() {
 }
 
 Result<void> RecordParser::open_payload(std::size_t bytes) {
-  const base::ByteSpan record = base::ByteSpan(buffer_).subspan(begin_, bytes + kRecordTagBytes);
+  const base::ByteSpan record = buffer_.subspan(begin_, bytes + kRecordTagBytes);
   const std::size_t places = to_ == nullptr ? 0 : to_->place(bytes, std::span(wanted_).first(kPlacesMax));
   if (places > 0) {
     if (!keys_.open(std::span(wanted_).first(places), record)) return forged(record);
@@ -113,7 +118,7 @@ Result<void> RecordParser::open_payload(std::size_t bytes) {
 
 Result<void> RecordParser::deliver_plain() {
   const std::size_t bytes = std::min(left_, buffered());
-  if (to_ != nullptr) to_->take(base::ByteView(buffer_).subspan(begin_, bytes));
+  if (to_ != nullptr) to_->take(buffer_.subspan(begin_, bytes));
   begin_ += bytes;
   left_ -= bytes;
   return left_ == 0 ? end_payload() : Result<void>();

@@ -12,8 +12,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "base/bytes.h"
 #include "nexar/result.h"
@@ -61,7 +61,8 @@ class RecordParser {
   RecordKeys keys_;
   const bool plain_;
   RecordSink& sink_;
-  std::vector<std::byte> buffer_;
+  const std::unique_ptr<std::byte[]> memory_;  // not touched before it is used: an idle lane has none of it
+  const base::ByteSpan buffer_;
   std::size_t begin_ = 0;  // of what is read and not yet used
   std::size_t end_ = 0;
 

@@ -12,10 +12,15 @@ namespace {
 constexpr std::size_t kRecordsPerFrame = wire::kBulkBytesMax / wire::kRecordBytesMax;
 constexpr std::size_t kFrameBytesMax = kSealedHeaderBytes + wire::kBulkBytesMax + kRecordsPerFrame * kRecordTagBytes;
 
+std::size_t buffer_bytes(bool plain) { return (plain ? 1 : RecordWriter::kFramesPerWrite) * kFrameBytesMax; }
+
 }  // namespace
 
 RecordWriter::RecordWriter(RecordKeys keys, bool plain)
-    : keys_(std::move(keys)), plain_(plain), buffer_((plain ? 1 : kFramesPerWrite) * kFrameBytesMax) {}
+    : keys_(std::move(keys)),
+      plain_(plain),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes(plain))),
+      buffer_(memory_.get(), buffer_bytes(plain)) {}
 
 void RecordWriter::add_clear(base::ByteView bytes) { std::memcpy(take(bytes.size()).data(), bytes.data(), bytes.size()); }
 
@@ -38,7 +43,7 @@ bool RecordWriter::add(const wire::Header& header, base::ByteView payload) {
   return true;
 }
 
-std::array<base::ByteView, 2> RecordWriter::unsent() const { return {base::ByteView(buffer_).subspan(begin_, end_ - begin_), payload_}; }
+std::array<base::ByteView, 2> RecordWriter::unsent() const { return {buffer_.subspan(begin_, end_ - begin_), payload_}; }
 
 void RecordWriter::sent(std::size_t bytes) {
   const std::size_t of_buffer = std::min(bytes, end_ - begin_);
@@ -60,7 +65,7 @@ void RecordWriter::settle() {
 base::ByteSpan RecordWriter::take(std::size_t bytes) {
   NEXAR_ASSERT(bytes <= buffer_.size() - end_, "a frame is added when there is room for it");
   end_ += bytes;
-  return base::ByteSpan(buffer_).subspan(end_ - bytes, bytes);
+  return buffer_.subspan(end_ - bytes, bytes);
 }
 
 }  // namespace nexar::transport::tcp

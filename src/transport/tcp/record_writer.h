@@ -9,7 +9,8 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
+#include <cstdint>
+#include <memory>
 
 #include "base/bytes.h"
 #include "transport/tcp/record_keys.h"
@@ -49,7 +50,8 @@ class RecordWriter {
 
   RecordKeys keys_;
   const bool plain_;
-  std::vector<std::byte> buffer_;
+  const std::unique_ptr<std::byte[]> memory_;  // not touched before it is used: an idle lane has none of it
+  const base::ByteSpan buffer_;
   std::size_t begin_ = 0;  // of what is not yet written
   std::size_t end_ = 0;
   base::ByteView payload_;  // plain: follows the buffer, in the caller's memory
