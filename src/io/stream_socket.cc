@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -74,12 +76,17 @@ Result<Transferred> StreamSocket::read(std::span<const iovec> regions) {
   return outcome(readv(fd(), regions.data(), static_cast<int>(regions.size())), "cannot read from");
 }
 
-Result<Transferred> StreamSocket::write(std::span<const iovec> regions) {
+Result<Transferred> StreamSocket::write_more(std::span<const iovec> regions) { return send(regions, MSG_MORE); }
+
+// The kernel sends what it holds back when this option is set, also if it was set before.
+void StreamSocket::push() { set_option(fd(), IPPROTO_TCP, TCP_NODELAY, 1); }
+
+Result<Transferred> StreamSocket::send(std::span<const iovec> regions, int flags) {
   NEXAR_ASSERT(!regions.empty() && regions.size() <= kRegionsMax, "a write has 1 to kRegionsMax regions");
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(regions.data());
   message.msg_iovlen = regions.size();
-  return outcome(sendmsg(fd(), &message, MSG_NOSIGNAL), "cannot write to");
+  return outcome(sendmsg(fd(), &message, MSG_NOSIGNAL | flags), "cannot write to");
 }
 
 Result<Transferred> StreamSocket::read(base::ByteSpan bytes) {
@@ -113,6 +120,18 @@ std::string StreamSocket::congestion_control() const {
   socklen_t length = name.size() - 1;
   if (getsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
   return name.data();
+}
+
+void StreamSocket::resize_receive_buffer(std::size_t bytes) { set_receive_buffer(fd(), bytes); }
+void StreamSocket::resize_send_buffer(std::size_t bytes) { set_send_buffer(fd(), bytes); }
+
+bool StreamSocket::use_congestion_control(std::string_view name) {
+  return setsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+std::size_t StreamSocket::unacknowledged_bytes() const {
+  int bytes = 0;
+  return ioctl(fd(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 }  // namespace nexar::io

@@ -84,9 +84,14 @@ class StreamSocket {
 
   // At most kRegionsMax regions, not all of them empty; they are filled, or sent, in order.
   Result<Transferred> read(std::span<const iovec> regions);
-  Result<Transferred> write(std::span<const iovec> regions);
+  Result<Transferred> write(std::span<const iovec> regions) { return send(regions, 0); }
   Result<Transferred> read(base::ByteSpan bytes);
   Result<Transferred> write(base::ByteView bytes);
+
+  // TCP: writes bytes after which more will follow soon, so that a last packet that is not full may wait for them; push() says that they
+  // do not come after all.
+  Result<Transferred> write_more(std::span<const iovec> regions);
+  void push();
 
   // No more is written; the peer reads kClosed after the rest.
   Result<void> shutdown_write();
@@ -105,6 +110,15 @@ class StreamSocket {
   std::size_t receive_buffer_bytes() const;
   std::size_t send_buffer_bytes() const;
   std::string congestion_control() const;  // of TCP; empty otherwise
+
+  // For a connection that is made already. What cannot be had (another buffer size, a congestion control that is not there or not
+  // permitted) stays as it was.
+  void resize_receive_buffer(std::size_t bytes);
+  void resize_send_buffer(std::size_t bytes);
+  bool use_congestion_control(std::string_view name);
+
+  // Bytes that the kernel keeps because the peer has not acknowledged them; 0 when it does not say.
+  std::size_t unacknowledged_bytes() const;
   int fd() const { return fd_.get(); }
 
  private:
@@ -112,6 +126,7 @@ class StreamSocket {
   StreamSocket(FileDescriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
 
   Error failed(std::string_view what, int number) const;
+  Result<Transferred> send(std::span<const iovec> regions, int flags);
   Result<Transferred> outcome(ssize_t count, std::string_view what) const;
 
   FileDescriptor fd_;

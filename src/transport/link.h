@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -29,6 +30,18 @@ class Sink {
   virtual ~Sink() = default;
   // Takes the next bytes, which are valid only during the call.
   virtual void take(base::ByteView bytes) = 0;
+
+  // A sink that only stores may name where: the memory of the next `bytes` of payload, into which they are then decrypted, or read, before
+  // it is known that nobody changed them. Fills `regions` with spans that together have exactly that many bytes and returns how many spans
+  // they are; 0, as when there is no room for all of them, asks for take(). Spans are not used after the call of the link that asked.
+  virtual std::size_t place(std::size_t bytes, std::span<base::ByteSpan> regions) {
+    (void)bytes, (void)regions;
+    return 0;
+  }
+
+  // The next `bytes` are where place() said, and are what the peer sent. Follows place(), unless that was in vain: after a forged record
+  // nothing comes any more, and the memory holds zeros.
+  virtual void placed(std::size_t bytes) { (void)bytes; }
 };
 
 // How a link ended.

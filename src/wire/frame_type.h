@@ -35,11 +35,16 @@ enum class FrameType : std::uint8_t {
   kProbe = 15,
   kProbeReply = 16,
   kRevoke = 17,
+  kLaneOffer = 18,
+  kLaneAnswer = 19,
+  kLaneDown = 20,
   // data
   kMessage = 32,
   kAnnounce = 33,
   // bulk
   kBulk = 48,
+  kLaneHello = 49,
+  kLaneEnd = 50,
   // rpc
   kRpcRequest = 64,
   kRpcLargeRequest = 65,

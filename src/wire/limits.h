@@ -56,6 +56,16 @@ inline constexpr std::uint32_t kAddressBytes = 1 + 16 + 2;
 inline constexpr std::uint32_t kMemberBytesMin = 16 + 16 + 1;
 inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kAddressesMax * kAddressBytes;
 
+// TCP lanes of a link. One to four are opened: more do not move more bytes, on any host that we know.
+inline constexpr std::uint32_t kTcpLanesMax = 16;
+
+// What one record of a TCP lane seals of a payload. Half of it still fits a first-level cache, and the tag is no cost.
+inline constexpr std::uint32_t kRecordBytesMax = 32 * 1024;
+
+// Records that one key of a TCP lane seals; the next key follows from its secret. 2^22 records of 2^11 AES blocks leave an attacker who
+// sees them all an advantage of 2^-63.
+inline constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
+
 // Code, facts, sentence, operation, sequence, epoch, ranks: one error without its cause, at its shortest and at its longest.
 inline constexpr std::uint32_t kErrorBytesMin = 1 + 1 + 2 + 2;
 inline constexpr std::uint32_t kOneErrorBytesMax = 1 + 1 + (2 + kTextBytesMax) + (2 + kNameBytesMax) + 8 + 8 + (2 + 4 * kErrorRanksMax);

@@ -55,6 +55,21 @@ void write_frames(const fs::path& folder) {
     write(folder / "frame_parser" / std::string(wire::to_string(static_cast<wire::Lane>(lane))), streams[lane]);
 }
 
+// Two bulk frames and the end, for each combination of flags; and frames that belong elsewhere.
+void write_records(const fs::path& folder) {
+  for (unsigned flags = 0; flags < 8; ++flags) {
+    std::vector<std::byte> stream = {static_cast<std::byte>(flags), std::byte{3}, std::byte{77}, std::byte{0}};
+    std::vector<std::byte> elsewhere = stream;
+    for (const wire::Sample& sample : wire::samples()) {
+      if (sample.frame.size() > 1024) continue;
+      std::vector<std::byte>& to = wire::rules_of(sample.type).lane == wire::Lane::kBulk ? stream : elsewhere;
+      to.insert(to.end(), sample.frame.begin(), sample.frame.end());
+    }
+    write(folder / ("bulk_" + std::to_string(flags)), stream);
+    write(folder / ("elsewhere_" + std::to_string(flags)), elsewhere);
+  }
+}
+
 // Of an authority that nobody knows.
 void write_certificates(const fs::path& folder) {
   constexpr std::chrono::sys_seconds kNow = std::chrono::sys_days(std::chrono::year(2026) / 11 / 15);
@@ -113,6 +128,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   nexar::write_frames(folder);
   nexar::write_artefacts(folder / "artefacts");
+  nexar::write_records(folder / "record_parser");
   nexar::write_certificates(folder / "certificate");
   nexar::write_compressed(folder);
   return 0;

@@ -24,6 +24,7 @@ class HeldLink final : public transport::Link {
   void expel(std::string_view) override {}
   const crypto::Certificate* peer_certificate() const override { return &certificate_; }
   const io::Address& peer_address() const override { return address_; }
+  Result<void> export_key(std::string_view, base::ByteView, base::ByteSpan) const override { return {}; }
   const transport::LaneCounters& counters(wire::Lane) const override { return counters_; }
 
  private:

@@ -307,5 +307,26 @@ TEST(UnixSocket, RefusesAFloodOfDescriptorsAndKeepsNone) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST(StreamSocket, ChangesAConnectionThatIsMadeAlready) {
+  Connection made = tcp();
+  made.server.resize_receive_buffer(300'000);
+  made.server.resize_send_buffer(200'000);
+  EXPECT_EQ(made.server.receive_buffer_bytes(), 300'000u);
+  EXPECT_EQ(made.server.send_buffer_bytes(), 200'000u);
+  EXPECT_TRUE(made.server.use_congestion_control("reno"));
+  EXPECT_EQ(made.server.congestion_control(), "reno");
+  EXPECT_FALSE(made.server.use_congestion_control("wishful"));
+  EXPECT_EQ(made.server.congestion_control(), "reno");
+}
+
+TEST(StreamSocket, SaysHowMuchIsNotAcknowledged) {
+  Connection made = tcp(Address::loopback_v4(0), {.receive_buffer_bytes = 16 * 1024});
+  EXPECT_EQ(made.client.unacknowledged_bytes(), 0u);
+  const std::vector<std::byte> bytes = pattern(1'000'000);
+  // Nobody reads, so the window closes and the rest stays here.
+  while (made.client.write(bytes).value().state == State::kOpen) continue;
+  EXPECT_GT(made.client.unacknowledged_bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace nexar::io

@@ -100,6 +100,8 @@ std::array<std::byte, kProofBytes> proof() {
 
 std::vector<std::byte> der() { return std::vector<std::byte>(kDerBytesMax, std::byte{0x30}); }
 
+LaneName largest_lane() { return {kTcpLanesMax - 1, kU32}; }
+
 std::vector<AnyMessage> smallest() {
   return {Hello{},
           Ping{},
@@ -133,7 +135,12 @@ std::vector<AnyMessage> smallest() {
           JoinAccept{},
           JoinRefuse{},
           JoinReady{{address(4, 1)}},
-          JoinView{.size = 1, .members = {{}}}};
+          JoinView{.size = 1, .members = {{}}},
+          LaneOffer{.port = 1},
+          LaneAnswer{},
+          LaneDown{},
+          LaneHello{},
+          LaneEnd{}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -182,6 +189,10 @@ std::vector<AnyMessage> largest() {
       JoinReady{most_addresses()},
       JoinView{kU64, kWorldMax, kWorldMax - kViewPartMembersMax,
                std::vector<JoinView::Member>(kViewPartMembersMax, {node(0xee), HostId{node(0xed).bytes}, most_addresses()})},
+      LaneOffer{largest_lane(), kU16, true, node(0xff).bytes},
+      LaneAnswer{largest_lane(), LaneAnswerStatus::kOverloaded, std::string(kTextBytesMax, 'l')},
+      LaneDown{largest_lane(), std::string(kTextBytesMax, 'd')},
+      LaneHello{largest_lane()},
   };
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "nexar/result.h"
 #include "wire/join_messages.h"
+#include "wire/lane_messages.h"
 #include "wire/link_messages.h"
 #include "wire/matching_messages.h"
 #include "wire/operation_messages.h"
@@ -18,10 +19,10 @@
 
 namespace nexar::wire {
 
-using AnyMessage =
-    std::variant<Hello, Ping, Pong, Goodbye, Abort, Grant, Withdraw, Refuse, Want, Queued, Credit, Watermark, Resume, Verdict, Probe,
-                 ProbeReply, Revoke, EagerMessage, Announce, Bulk, RpcRequest, RpcLargeRequest, RpcReply, RpcLargeReply, RpcFailure,
-                 RpcCancel, JoinProof, SeedProof, JoinRequest, JoinAccept, JoinRefuse, JoinReady, JoinView>;
+using AnyMessage = std::variant<Hello, Ping, Pong, Goodbye, Abort, Grant, Withdraw, Refuse, Want, Queued, Credit, Watermark, Resume,
+                                Verdict, Probe, ProbeReply, Revoke, EagerMessage, Announce, Bulk, RpcRequest, RpcLargeRequest, RpcReply,
+                                RpcLargeReply, RpcFailure, RpcCancel, JoinProof, SeedProof, JoinRequest, JoinAccept, JoinRefuse, JoinReady,
+                                JoinView, LaneOffer, LaneAnswer, LaneDown, LaneHello, LaneEnd>;
 
 // Every type, in the order of AnyMessage.
 std::span<const FrameType> all_types();

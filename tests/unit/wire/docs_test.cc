@@ -69,6 +69,9 @@ TEST(Docs, ListEveryLimit) {
   limit("addresses of a node", kAddressesMax);
   limit("nodes of a world", kWorldMax);
   limit("members of a part of a view", kViewPartMembersMax);
+  limit("TCP lanes of a link", kTcpLanesMax);
+  limit("sealed payload of a record", kRecordBytesMax);
+  limit("records of one key", kRecordsPerKey);
 }
 
 TEST(Docs, ListEveryOperation) {

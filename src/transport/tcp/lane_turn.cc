@@ -1,0 +1,199 @@
+// What a lane does when the loop calls it: reads and writes a bounded amount, and sleeps when there is nothing.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "transport/tcp/lane.h"
+
+namespace nexar::transport::tcp {
+namespace {
+
+// A lane that found nothing so often in a spinning loop leaves it to epoll to look: some 30 microseconds, in which a peer that is in the
+// middle of a transfer has sent its next frame.
+constexpr int kIdlePollsMax = 64;
+
+}  // namespace
+
+Result<void> Lane::watch() {
+  Result<void> watched = loop_.watch(socket_->fd(), {.read = true, .write = write_blocked_}, *this);
+  watched_ = watched.has_value();
+  return watched;
+}
+
+void Lane::set_active(bool active) {
+  idle_polls_ = 0;
+  if (std::exchange(active_, active) == active) return;
+  if (active)
+    loop_.add_poller(*this);
+  else
+    loop_.remove_poller(*this);
+}
+
+void Lane::set_write_interest(bool interested) {
+  if (std::exchange(write_blocked_, interested) == interested) return;
+  loop_.change(socket_->fd(), {.read = true, .write = interested});
+}
+
+void Lane::on_ready(io::Readiness ready) {
+  if (ready.write) set_write_interest(false);
+  set_active(true);
+  work();
+}
+
+bool Lane::poll() {
+  if (++idle_polls_ <= kIdlePollsMax) return work();
+  set_active(false);
+  return false;
+}
+
+void Lane::on_time() {
+  if (state_ == State::kEnded) return tell_end();
+  const std::string_view what = state_ == State::kConnecting ? "could not connect in time"
+                                : state_ == State::kGreeting ? "was not answered: the peer did not say hello in time"
+                                                             : "was closed, but the peer did not acknowledge that in time";
+  end(LinkEnd::Kind::kBroken, about(ErrorCode::kTimeout, what));
+  tell_end();
+}
+
+// The lane may be gone when this returns: nothing of it is touched after tell_end().
+bool Lane::work() {
+  NEXAR_ASSERT(!working_, "a lane's callbacks do not run the loop");
+  working_ = true;
+  if (state_ == State::kConnecting && !write_blocked_) finish_connecting();
+  if (std::exchange(ready_due_, false)) handler_->on_ready();
+  bool moved = false;
+  if (state_ != State::kConnecting) {
+    moved = state_ != State::kEnded && receive();
+    if (state_ != State::kEnded) moved = transmit() || moved;
+  }
+  working_ = false;
+  if (state_ == State::kEnded) {
+    tell_end();
+    return true;
+  }
+  if (moved) {
+    idle_polls_ = 0;
+    if (state_ == State::kClosing) timer_.set(loop_.now() + options_.close_timeout);
+  }
+  return moved;
+}
+
+void Lane::finish_connecting() {
+  const Result<bool> connected = socket_->finish_connect();
+  if (!connected) return fail(connected.error());
+  if (!*connected) return set_write_interest(true);
+  prepare_socket();
+  state_ = State::kGreeting;
+}
+
+bool Lane::receive() {
+  std::array<iovec, RecordParser::kPlacesMax + 1> regions;
+  std::size_t budget = options_.turn_bytes;
+  bool moved = false;
+  while (budget > 0 && state_ != State::kEnded && !peer_ended_) {
+    std::size_t wanted = 0;
+    std::size_t count = 0;
+    for (const base::ByteSpan span : parser_.wanted()) {
+      regions[count++] = io::region(span);
+      wanted += span.size();
+    }
+    const Result<io::Transferred> read = socket_->read(std::span(regions).first(count));
+    if (!read) {
+      fail(read.error());
+      return true;
+    }
+    if (read->state == io::Transferred::State::kBlocked) return moved;
+    if (read->state == io::Transferred::State::kClosed) {
+      cut();
+      return true;
+    }
+    moved = true;
+    if (Result<void> parsed = parser_.received(read->bytes); !parsed) {
+      fail(parsed.error());
+      return true;
+    }
+    budget -= std::min(budget, read->bytes);
+    if (read->bytes < wanted) return moved;  // there is no more now
+  }
+  return moved;
+}
+
+// The stream ended, and the peer had not said that it would.
+void Lane::cut() {
+  if (state_ == State::kGreeting) return fail(Error(ErrorCode::kRefused, "the peer closed the connection instead of saying hello"));
+  const char* where =
+      parser_.in_frame() ? "the stream was cut in the middle of a frame" : "the stream was cut: the peer had not said its end";
+  fail(Error(ErrorCode::kPeerLost, where));
+}
+
+// Pulls frames while there is room; false when there is nothing to write.
+bool Lane::fill() {
+  while (state_ == State::kOpen && source_ != nullptr && !source_waits_ && writer_.has_room()) {
+    const std::optional<BulkSource::Frame> frame = source_->next();
+    if (state_ == State::kEnded) return false;
+    if (!frame) {
+      source_waits_ = true;
+      break;
+    }
+    if (!writer_.add(frame->header, frame->payload)) {
+      fail(Error(ErrorCode::kOverloaded, "it has used all its record numbers"));
+      return false;
+    }
+    ++counters_.frames_sent;
+    counters_.bytes_sent += wire::kHeaderBytes + frame->payload.size();
+  }
+  if (state_ == State::kOpen && peer_ended_) {
+    state_ = State::kClosing;
+    timer_.set(loop_.now() + options_.close_timeout);
+  }
+  if (state_ == State::kClosing && !end_queued_ && writer_.has_room()) {
+    if (!writer_.add(wire::Header{.type = wire::FrameType::kLaneEnd}, {})) {
+      fail(Error(ErrorCode::kOverloaded, "it has used all its record numbers"));
+      return false;
+    }
+    end_queued_ = true;
+  }
+  return !writer_.empty();
+}
+
+bool Lane::transmit() {
+  std::size_t budget = options_.turn_bytes;
+  bool moved = false;
+  while (budget > 0 && !write_blocked_ && fill()) {
+    std::array<iovec, 2> regions;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    for (const base::ByteView span : writer_.unsent())
+      if (!span.empty()) {
+        regions[count++] = io::region(span);
+        bytes += span.size();
+      }
+    // A frame and its header do not fill their last packet: that waits for the next frame if there is one.
+    held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_;
+    const std::span<const iovec> all = std::span(regions).first(count);
+    const Result<io::Transferred> written = held_back_ ? socket_->write_more(all) : socket_->write(all);
+    if (!written) {
+      fail(written.error());
+      return true;
+    }
+    const std::size_t sent = written->bytes;
+    writer_.sent(sent);
+    moved = moved || sent > 0;
+    budget -= std::min(budget, sent);
+    if (sent < bytes) {
+      writer_.settle();
+      set_write_interest(true);
+    }
+  }
+  if (state_ != State::kEnded && writer_.empty() && (source_ == nullptr || source_waits_) && std::exchange(held_back_, false))
+    socket_->push();
+  if (state_ == State::kClosing && end_queued_ && peer_ended_ && writer_.empty())
+    end(closed_here_ ? LinkEnd::Kind::kClosedHere : LinkEnd::Kind::kClosedByPeer,
+        about(ErrorCode::kCancelled, closed_here_ ? "was closed here" : "was closed by the peer"));
+  return moved || state_ == State::kEnded;
+}
+
+}  // namespace nexar::transport::tcp

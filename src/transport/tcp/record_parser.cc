@@ -1,0 +1,143 @@
+#include "transport/tcp/record_parser.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+
+namespace nexar::transport::tcp {
+namespace {
+
+constexpr std::size_t kRecordsPerFrame = wire::kBulkBytesMax / wire::kRecordBytesMax;
+
+// A payload and the header after it.
+constexpr std::size_t kBufferBytes = wire::kBulkBytesMax + kRecordsPerFrame * kRecordTagBytes + kSealedHeaderBytes;
+
+static_assert(RecordParser::kPlacesMax <= crypto::kAeadRegionsMax);
+
+std::size_t sealed_bytes(std::size_t payload) {
+  const std::size_t records = payload / wire::kRecordBytesMax + (payload % wire::kRecordBytesMax != 0 ? 1 : 0);
+  return payload + records * kRecordTagBytes;
+}
+
+}  // namespace
+
+RecordParser::RecordParser(RecordKeys keys, bool plain, RecordSink& sink)
+    : keys_(std::move(keys)),
+      plain_(plain),
+      sink_(sink),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)),
+      buffer_(memory_.get(), kBufferBytes) {}
+
+std::span<const base::ByteSpan> RecordParser::wanted() {
+  if (begin_ == end_) begin_ = end_ = 0;
+  placed_ = 0;
+  std::size_t count = 0;
+  std::size_t bytes = kSealedHeaderBytes;  // to have in the buffer
+  if (in_payload_ && !plain_) bytes += sealed_bytes(left_);
+  if (in_payload_ && plain_) {
+    count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
+    if (count > 0)
+      placed_ = left_;
+    else
+      bytes += left_;
+  }
+  NEXAR_ASSERT(begin_ + bytes <= buffer_.size(), "what is read is used up before the next frame");
+  wanted_[count++] = buffer_.subspan(end_, begin_ + bytes - end_);
+  return std::span(wanted_).first(count);
+}
+
+Result<void> RecordParser::received(std::size_t bytes) {
+  if (const std::size_t placed = std::min(bytes, std::exchange(placed_, 0)); placed > 0) {
+    bytes -= placed;
+    left_ -= placed;
+    to_->placed(placed);
+    if (left_ == 0)
+      if (auto ended = end_payload(); !ended) return ended;
+  }
+  end_ += bytes;
+  return parse();
+}
+
+Result<void> RecordParser::parse() {
+  for (;;) {
+    Result<void> done;
+    if (!in_payload_) {
+      if (buffered() < kSealedHeaderBytes) return {};
+      done = open_header();
+    } else if (plain_) {
+      if (buffered() == 0) return {};
+      done = deliver_plain();
+    } else {
+      const std::size_t piece = std::min<std::size_t>(left_, wire::kRecordBytesMax);
+      if (buffered() < piece + kRecordTagBytes) return {};
+      done = open_payload(piece);
+    }
+    if (!done) return done;
+  }
+}
+
+Result<void> RecordParser::open_header() {
+  const base::ByteSpan record = buffer_.subspan(begin_, kSealedHeaderBytes);
+  std::array<std::byte, wire::kHeaderBytes> clear;
+  if (!keys_.open(clear, record)) return forged(record);
+  begin_ += record.size();
+  const Result<wire::Header> header = wire::decode_header(clear);
+  if (!header) return header.error();
+  if (header->lane() != wire::Lane::kBulk)
+    return Error(ErrorCode::kRefused, fmt::format("a {} frame came by a bulk lane", wire::to_string(header->type)));
+  Result<Sink*> sink = sink_.on_frame(*header);
+  if (!sink) return std::move(sink).error();
+  header_ = *header;
+  to_ = *sink;
+  left_ = header->length;
+  in_payload_ = true;
+  if (left_ == 0) return end_payload();
+  return {};
+}
+
+Result<void> RecordParser::open_payload(std::size_t bytes) {
+  const base::ByteSpan record = buffer_.subspan(begin_, bytes + kRecordTagBytes);
+  const std::size_t places = to_ == nullptr ? 0 : to_->place(bytes, std::span(wanted_).first(kPlacesMax));
+  if (places > 0) {
+    if (!keys_.open(std::span(wanted_).first(places), record)) return forged(record);
+    to_->placed(bytes);
+  } else {
+    // In place. Where that fails the record is lost, so nothing more can be said of it.
+    const base::ByteSpan clear = record.first(bytes);
+    if (!keys_.open(clear, record)) return forged({});
+    if (to_ != nullptr) to_->take(clear);
+  }
+  begin_ += record.size();
+  left_ -= bytes;
+  return left_ == 0 ? end_payload() : Result<void>();
+}
+
+Result<void> RecordParser::deliver_plain() {
+  const std::size_t bytes = std::min(left_, buffered());
+  if (to_ != nullptr) to_->take(buffer_.subspan(begin_, bytes));
+  begin_ += bytes;
+  left_ -= bytes;
+  return left_ == 0 ? end_payload() : Result<void>();
+}
+
+Result<void> RecordParser::end_payload() {
+  in_payload_ = false;
+  to_ = nullptr;
+  return sink_.on_frame_end(header_);
+}
+
+Error RecordParser::forged(base::ByteView sealed) const {
+  const std::uint64_t due = keys_.number();
+  const std::optional<std::uint64_t> number = keys_.number_of(sealed);
+  if (number && *number < due)
+    return Error(ErrorCode::kRefused, fmt::format("record {} came a second time, where {} was due", *number, due));
+  if (number) return Error(ErrorCode::kRefused, fmt::format("record {} came where {} was due: some are missing", *number, due));
+  return Error(ErrorCode::kRefused,
+               fmt::format("record {} is not what the peer sealed: its bytes were changed, or it is not the peer's", due));
+}
+
+}  // namespace nexar::transport::tcp
