@@ -85,6 +85,29 @@ TEST_P(SelectionTest, TakesWhatSortingTakesOnEveryTarget) {
   }
 }
 
+// Long enough to be sampled. In the misleading ones the largest stand where no sample looks, or only there.
+TEST_P(SelectionTest, TakesWhatSortingTakesWhateverASampleShows) {
+  const DataType type = GetParam();
+  const std::size_t count = (1 << 18) + 77;
+  std::mt19937_64 random(6);
+  Elements gradient = test::gradient_elements(type, count, random);
+  Elements hidden(count, test::element(type, 1.0));
+  Elements shown(count, test::element(type, 1.0));
+  const std::size_t stride = (count - 256) / 63;
+  for (std::size_t i = 0; i < count; ++i) {
+    (i % stride < 256 ? shown : hidden)[i] = test::element(type, 3.0);
+    if (i % 5 == 0) hidden[i] = test::element(type, static_cast<double>(random() % 64));
+  }
+  for (const Elements& elements : {gradient, hidden, shown}) {
+    const std::vector<std::byte> bytes = test::to_bytes(type, elements);
+    for (const std::size_t k : {std::size_t{1}, std::size_t{2000}, count / 100, count / 9}) {
+      const std::vector<std::uint32_t> wanted = test::largest(type, elements, k);
+      for (const Target& target : targets(type))
+        ASSERT_EQ(select(target.kernels, bytes, static_cast<std::uint32_t>(k)), wanted) << target.name << " " << k;
+    }
+  }
+}
+
 TEST_P(SelectionTest, EveryKOfASmallTensorIsRight) {
   std::mt19937_64 random(2);
   for (int repetition = 0; repetition < 20; ++repetition) {
