@@ -1,8 +1,12 @@
 #include "compress/accumulator.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
+#include <span>
+#include <type_traits>
+#include <variant>
 
 #include <fmt/format.h>
 

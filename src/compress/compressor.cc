@@ -1,7 +1,9 @@
 #include "nexar/compressor.h"
 
+#include <limits>
 #include <memory>
 #include <new>
+#include <span>
 
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 #include "compress/feedback.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "compress/guarded.h"

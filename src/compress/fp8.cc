@@ -9,10 +9,9 @@ namespace {
 
 struct Fp8Codec {
   static constexpr std::string_view kName = "fp8";
-  static constexpr std::size_t kBlock = 256;  // as in int8
-  static constexpr int kTop = 448;            // the format's largest number
-  static constexpr std::byte kNan{0x7F};      // the one that is written
-  static constexpr std::byte kOtherNan{0xFF};
+  static constexpr std::size_t kBlock = 256;   // as in int8
+  static constexpr int kTop = 448;             // the format's largest number
+  static constexpr std::byte kOtherNan{0xFF};  // 0x7F is the one that is written
 
   static constexpr std::uint64_t code_bytes(std::uint64_t n) { return n; }
 

@@ -1,5 +1,8 @@
 #include "compress/refusals.h"
 
+#include <string>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace nexar::compress {

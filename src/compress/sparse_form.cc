@@ -1,5 +1,7 @@
 #include "compress/sparse_form.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace nexar::compress {

@@ -1,6 +1,7 @@
 #include "compress/top_k.h"
 
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 

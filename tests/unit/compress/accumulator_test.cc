@@ -2,6 +2,8 @@
 #include "compress/accumulator.h"
 
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 

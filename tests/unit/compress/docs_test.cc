@@ -1,9 +1,11 @@
 // docs/compression.md is normative: its examples are what compressors write and read.
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,9 @@
 // Compression does not depend on the floating-point modes of the thread that runs it.
 #include <cfenv>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>

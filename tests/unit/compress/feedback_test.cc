@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
