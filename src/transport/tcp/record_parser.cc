@@ -1,6 +1,7 @@
 #include "transport/tcp/record_parser.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -11,17 +12,12 @@
 namespace nexar::transport::tcp {
 namespace {
 
-constexpr std::size_t kRecordsPerFrame = wire::kBulkBytesMax / wire::kRecordBytesMax;
+// A plain lane has only headers here, and payloads that nobody named a place for.
+constexpr std::size_t kPlainBufferBytes = wire::kBulkBytesMax + kSealedHeaderBytes;
 
-// A payload and the header after it.
-constexpr std::size_t kBufferBytes = wire::kBulkBytesMax + kRecordsPerFrame * kRecordTagBytes + kSealedHeaderBytes;
+std::size_t buffer_bytes(bool plain) { return plain ? kPlainBufferBytes : RecordParser::kReadBytes; }
 
 static_assert(RecordParser::kPlacesMax <= crypto::kAeadRegionsMax);
-
-std::size_t sealed_bytes(std::size_t payload) {
-  const std::size_t records = payload / wire::kRecordBytesMax + (payload % wire::kRecordBytesMax != 0 ? 1 : 0);
-  return payload + records * kRecordTagBytes;
-}
 
 }  // namespace
 
@@ -29,16 +25,16 @@ RecordParser::RecordParser(RecordKeys keys, bool plain, RecordSink& sink)
     : keys_(std::move(keys)),
       plain_(plain),
       sink_(sink),
-      memory_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)),
-      buffer_(memory_.get(), kBufferBytes) {}
+      memory_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes(plain))),
+      buffer_(memory_.get(), buffer_bytes(plain)) {}
 
 std::span<const base::ByteSpan> RecordParser::wanted() {
-  if (begin_ == end_) begin_ = end_ = 0;
   placed_ = 0;
+  if (!plain_) return wanted_sealed();
+  if (begin_ == end_) begin_ = end_ = 0;
   std::size_t count = 0;
   std::size_t bytes = kSealedHeaderBytes;  // to have in the buffer
-  if (in_payload_ && !plain_) bytes += sealed_bytes(left_);
-  if (in_payload_ && plain_) {
+  if (in_payload_) {
     count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
     if (count > 0)
       placed_ = left_;
@@ -48,6 +44,16 @@ std::span<const base::ByteSpan> RecordParser::wanted() {
   NEXAR_ASSERT(begin_ + bytes <= buffer_.size(), "what is read is used up before the next frame");
   wanted_[count++] = buffer_.subspan(end_, begin_ + bytes - end_);
   return std::span(wanted_).first(count);
+}
+
+// As much as there is room for; what is left of a record goes to the front, where it is sure to have room.
+std::span<const base::ByteSpan> RecordParser::wanted_sealed() {
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, buffered());
+    end_ -= std::exchange(begin_, 0);
+  }
+  wanted_[0] = buffer_.subspan(end_);
+  return std::span(wanted_).first(1);
 }
 
 Result<void> RecordParser::received(std::size_t bytes) {

@@ -3,8 +3,8 @@
 //   encrypted   the kernel copies into the buffer, the cipher writes to the sink's memory, or in place before a sink takes them
 //   plain       the kernel copies to the sink's memory
 //
-// It never asks for bytes past the header after the frame that it is in, so what was read is always used up before the next frame needs
-// the buffer, and a plain payload is never in the buffer that should be elsewhere.
+// Of a plain lane it never asks for bytes past the header after the frame that it is in, so that no payload is in the buffer that should be
+// elsewhere.
 //
 // Thread: engine. Owned by its lane.
 #pragma once
@@ -36,6 +36,11 @@ class RecordParser {
   // Spans that a sink may name for one record. What is scattered more than that is decrypted in the buffer and taken from there.
   static constexpr std::size_t kPlacesMax = 8;
 
+  // What is read at once of an encrypted lane: a call of the kernel for every 64 KiB costs a tenth more, and beyond this the buffer leaves
+  // the cache before it is opened.
+  static constexpr std::size_t kReadBytes = 128 * 1024;
+  static_assert(kReadBytes >= wire::kRecordBytesMax + kRecordTagBytes);
+
   RecordParser(RecordKeys keys, bool plain, RecordSink& sink);
 
   // Where the next bytes go, in order; never nothing. Valid until received(), which is to follow before the sink can change its mind.
@@ -50,6 +55,7 @@ class RecordParser {
   std::uint64_t records() const { return keys_.number(); }
 
  private:
+  std::span<const base::ByteSpan> wanted_sealed();
   Result<void> parse();
   Result<void> open_header();
   Result<void> open_payload(std::size_t bytes);

@@ -269,7 +269,7 @@ TEST_F(LaneTest, WorksBetweenTwoLoopsInTwoThreads) {
     const std::unique_ptr<io::EpollLoop> other = io::EpollLoop::open().value();
     client.lane = tcp::Lane::connect(*other, to, ticket(1), keys(tcp::Side::kConnects), client, options).value();
     for (const Bytes& payload : there) client.queue(payload);
-    while (client.whole < there.size() && !client.end) other->turn(std::chrono::milliseconds(10));
+    while ((client.whole < there.size() || !client.outgoing.empty()) && !client.end) other->turn(std::chrono::milliseconds(10));
     if (client.lane) client.lane->close();
     while (!client.end) other->turn(std::chrono::milliseconds(10));
   });

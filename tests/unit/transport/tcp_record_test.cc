@@ -1,0 +1,129 @@
+// Keys and records of TCP lanes, without sockets.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "transport/lane_pair.h"
+#include "types/node_id.h"
+
+namespace nexar::transport::test {
+namespace {
+
+using tcp::LaneKeys;
+using tcp::LaneTerms;
+using tcp::RecordKeys;
+using tcp::Side;
+
+Bytes counting_material() {
+  Bytes material(tcp::kMaterialBytes);
+  for (std::size_t i = 0; i < material.size(); ++i) material[i] = static_cast<std::byte>(i);
+  return material;
+}
+
+std::string sealed_hex(RecordKeys& keys, std::string_view text) {
+  Bytes out(text.size() + tcp::kRecordTagBytes);
+  EXPECT_TRUE(keys.seal(out, std::as_bytes(std::span(text))));
+  return to_hex(out);
+}
+
+// Computed from docs/wire.md by another implementation of HKDF and AES-GCM.
+TEST(RecordKeys, AreThoseOfTheDocument) {
+  const LaneTerms terms{.name = {.lane = 3, .generation = 9}};
+  RecordKeys forth(counting_material(), terms, Side::kConnects, {.records_per_key = 2});
+  EXPECT_EQ(sealed_hex(forth, "nexar"), "6d713cadb164ecffea3aed6cee7ba9aabe57aefed9");
+  EXPECT_EQ(sealed_hex(forth, "nexar"), "7877ad319471d5cb9dcd9f8d838e2aa75bfa05f6e1");
+  EXPECT_EQ(sealed_hex(forth, "nexar"), "99e5a17e3dfa4621d77eb18c52fd82d2114266a501");  // by the second key
+  RecordKeys back(counting_material(), terms, Side::kListens, {.records_per_key = 2});
+  EXPECT_EQ(sealed_hex(back, "nexar"), "7b4c14d08c9ccebe69edf31e20f372b5b523426432");
+  EXPECT_EQ(sealed_hex(back, "nexar"), "43d50db3d4f1a9b685af33bee57c8bbce20b4d9df1");
+  EXPECT_EQ(sealed_hex(back, "nexar"), "1f56b966c3d02f2432feb1d9097d4bc526ce58aeea");
+}
+
+TEST(RecordKeys, OpenWhatTheOtherEndSealedAndNothingElse) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}};
+  const Bytes material = counting_material();
+  LaneKeys here = LaneKeys::derive(material, terms, Side::kConnects, {.records_per_key = 4});
+  LaneKeys there = LaneKeys::derive(material, terms, Side::kListens, {.records_per_key = 4});
+  for (unsigned i = 0; i < 50; ++i) {
+    const Bytes plain = random_bytes(i * 13, i);
+    Bytes sealed(plain.size() + tcp::kRecordTagBytes);
+    Bytes opened(plain.size());
+    ASSERT_TRUE(here.seal.seal(sealed, plain));
+    sealed[i % sealed.size()] ^= std::byte{1};
+    EXPECT_FALSE(there.open.open(opened, sealed));
+    sealed[i % sealed.size()] ^= std::byte{1};
+    EXPECT_EQ(there.open.number(), i);
+    ASSERT_TRUE(there.open.open(opened, sealed));
+    EXPECT_EQ(opened, plain);
+    EXPECT_FALSE(there.open.open(opened, sealed)) << "not a second time";
+  }
+}
+
+TEST(RecordKeys, DifferInLaneGenerationDirectionAndPlainness) {
+  const auto first = [](const LaneTerms& terms, Side side, const Bytes& material) {
+    RecordKeys keys(material, terms, side);
+    return sealed_hex(keys, "the same");
+  };
+  const Bytes material = counting_material();
+  std::set<std::string> seen;
+  for (const std::uint32_t lane : {0u, 1u, 256u})
+    for (const std::uint32_t generation : {1u, 2u, 256u, 1u << 31})
+      for (const bool plain : {false, true})
+        for (const Side side : {Side::kConnects, Side::kListens})
+          EXPECT_TRUE(seen.insert(first({.name = {.lane = lane, .generation = generation}, .plain = plain}, side, material)).second);
+  EXPECT_TRUE(seen.insert(first({}, Side::kConnects, random_bytes(tcp::kMaterialBytes, 3))).second);
+}
+
+TEST(RecordKeys, StopWhenTheirNumbersAreUsedUp) {
+  RecordKeys keys(counting_material(), {}, Side::kConnects, {.records_per_key = 2, .records_max = 3});
+  Bytes out(1 + tcp::kRecordTagBytes);
+  const Bytes plain(1);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(keys.seal(out, plain));
+  const Bytes last = out;
+  EXPECT_FALSE(keys.seal(out, plain));
+  EXPECT_EQ(out, last);
+  EXPECT_EQ(keys.number(), 3u);
+}
+
+TEST(RecordWriter, HoldsNoMoreThanTwoFramesOfSealedPayload) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}};
+  tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), false);
+  const Bytes payload = random_bytes(wire::kBulkBytesMax, 1);
+  for (std::size_t i = 0; i < tcp::RecordWriter::kFramesPerWrite; ++i) {
+    ASSERT_TRUE(writer.has_room());
+    ASSERT_TRUE(writer.add(bulk_header(i, payload.size()), payload));
+  }
+  EXPECT_FALSE(writer.has_room());
+  writer.sent(writer.unsent()[0].size() - 1);
+  EXPECT_FALSE(writer.has_room());
+  writer.sent(1);
+  EXPECT_TRUE(writer.has_room());
+  EXPECT_TRUE(writer.empty());
+}
+
+TEST(RecordWriter, CopiesThePlainPayloadOnlyWhenItMust) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}, .plain = true};
+  const Bytes payload = random_bytes(wire::kBulkBytesMax, 1);
+  for (const std::size_t sent : {std::size_t{0}, std::size_t{1}, tcp::kSealedHeaderBytes - 1, tcp::kSealedHeaderBytes, std::size_t{5000},
+                                 tcp::kSealedHeaderBytes + payload.size() - 1}) {
+    tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), true);
+    Bytes callers = payload;
+    ASSERT_TRUE(writer.add(bulk_header(0, callers.size()), callers));
+    EXPECT_EQ(writer.unsent()[1].data(), callers.data());
+    writer.sent(sent);
+    writer.settle();
+    std::fill(callers.begin(), callers.end(), std::byte{});
+    const auto [rest, nothing] = writer.unsent();
+    EXPECT_TRUE(nothing.empty());
+    ASSERT_EQ(rest.size(), tcp::kSealedHeaderBytes + payload.size() - sent);
+    const std::size_t of_payload = std::min(rest.size(), payload.size());
+    EXPECT_TRUE(std::ranges::equal(rest.last(of_payload), std::span(payload).last(of_payload)));
+    EXPECT_FALSE(writer.has_room());
+    writer.sent(rest.size());
+    EXPECT_TRUE(writer.has_room());
+  }
+}
+
+}  // namespace
+}  // namespace nexar::transport::test
