@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -83,7 +84,10 @@ Result<Plan> make_plan(const Shape& shape, const Algorithm& algorithm) {
   if (!algorithm.legal(shape))
     return Error(ErrorCode::kUnsupported,
                  fmt::format("{} by {} does not do what is asked: {}", to_string(algorithm.operation), algorithm.name, shape.to_text()));
-  return algorithm.build(shape);
+  if (algorithm.has(kSegmented) || shape.segment == 0) return algorithm.build(shape);
+  Shape whole = shape;
+  whole.segment = 0;
+  return algorithm.build(whole);
 }
 
 }  // namespace nexar::plan

@@ -72,7 +72,8 @@ std::span<const Algorithm> algorithms_of(OperationId operation);
 // Null when there is none of that name.
 const Algorithm* find_algorithm(OperationId operation, std::string_view name);
 
-// The plan for this rank. kInvalidArgument or kUnsupported when the shape is wrong or the algorithm is not legal for it.
+// The plan for this rank; transfers are cut only by algorithms that gain from it. kInvalidArgument or kUnsupported when the shape is wrong
+// or the algorithm is not legal for it.
 Result<Plan> make_plan(const Shape& shape, const Algorithm& algorithm);
 
 }  // namespace nexar::plan

@@ -1,5 +1,7 @@
 #include "plan/planner.h"
 
+#include <utility>
+
 namespace nexar::plan {
 
 Result<std::shared_ptr<const Plan>> Planner::plan(const Shape& shape, std::string_view algorithm) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "nexar/result.h"
 #include "plan/chooser.h"
@@ -18,8 +17,8 @@ inline constexpr std::size_t kPlanCacheBytes = 16 << 20;
 // Thread: engine. Owned by whoever runs the collectives of a view: when the costs change, so does the planner.
 class Planner {
  public:
-  explicit Planner(Chooser chooser = Chooser(), std::size_t cache_bytes = kPlanCacheBytes)
-      : chooser_(std::move(chooser)), cache_(cache_bytes) {}
+  explicit Planner(const Chooser& chooser = Chooser(), std::size_t cache_bytes = kPlanCacheBytes)
+      : chooser_(chooser), cache_(cache_bytes) {}
 
   // The plan for a shape, by the algorithm named or, when that is empty, by the one that the chooser takes. Under a microsecond when it was
   // asked for before.

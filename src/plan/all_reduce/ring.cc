@@ -32,9 +32,7 @@ void two_laps(PlanBuilder& plan, const Ring& ring, Slice own, Slice result) {
 }  // namespace
 
 Plan ring_all_reduce(const Shape& shape) {
-  Shape whole = shape;
-  whole.segment = 0;
-  PlanBuilder plan(whole, "ring");
+  PlanBuilder plan(shape, "ring");
   if (shape.size == 1) plan.copy(plan.input(), plan.output());
   if (shape.size > 1) two_laps(plan, Ring(shape.rank, shape.size), plan.input(), plan.output());
   return plan.build();

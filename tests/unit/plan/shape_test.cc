@@ -100,6 +100,12 @@ TEST(Algorithms, AreRefusedWhereTheyAreNotLegal) {
   EXPECT_EQ(find_algorithm(kAllReduce, "magic"), nullptr);
 }
 
+TEST(Algorithms, CutTransfersOnlyWhereTheyGainFromIt) {
+  const Shape shape{.operation = kAllReduce, .size = 2, .count = 100, .segment = 10};
+  EXPECT_EQ(make_plan(shape, *find_algorithm(kAllReduce, "ring")).value().steps.size(), 4u);
+  EXPECT_EQ(make_plan(shape, *find_algorithm(kAllReduce, "pipelined_ring")).value().steps.size(), 20u);
+}
+
 TEST(Algorithms, ExistForEveryOperationAndDemand) {
   for (std::uint8_t id = 1; id <= kOperationIdMax; ++id) {
     const auto operation = static_cast<OperationId>(id);

@@ -17,7 +17,7 @@ std::string name_of(const testing::TestParamInfo<const Algorithm*>& info) {
 void verify_all(const Algorithm& algorithm, Rank size, int segments_max) {
   for (const std::uint64_t count : counts_for(size)) {
     for (int segments = 1; segments <= segments_max; ++segments) {
-      if (segments > 1 && count < 2) break;  // there is nothing to cut
+      if (segments > 1 && (count < 2 || !algorithm.has(kSegmented))) break;  // there is nothing to cut
       for (const Call& call : calls_of(algorithm, size, count, segments)) {
         const auto report = verify(call.plans());
         ASSERT_TRUE(report) << call.to_text() << ": " << report.error().to_string();
