@@ -106,7 +106,7 @@ void Formation::tick() {
     Target& one = targets_[rank];
     if (one.state == Target::State::kUnconfirmed && one.confirm_by <= now) {
       one.confirm_by = base::Time::max();
-      one.link->abort(fmt::format("nothing came after hello within {}", base::format_duration(kGreetingTimeout)));
+      one.link->abort(fmt::format("nothing came after hello within {}", base::format_duration(kConfirmTimeout)));
     }
     if (one.state != Target::State::kMissing || !one.calls) continue;
     while (const std::optional<std::size_t> candidate = one.calls->take(now)) call(static_cast<Rank>(rank), *candidate);
@@ -209,7 +209,7 @@ void Formation::answer(Attempt& attempt, Epoch epoch, const wire::Hello& hello) 
   attempt.greeting.say_hello(ours_, view_->epoch);
   Target& one = target(*rank);
   one.state = Target::State::kUnconfirmed;
-  one.confirm_by = environment_.loop.now() + kGreetingTimeout;
+  one.confirm_by = environment_.loop.now() + kConfirmTimeout;
   one.link = attempt.greeting.link();
   agreed(attempt, *rank, hello);
 }

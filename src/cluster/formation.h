@@ -28,8 +28,11 @@
 
 namespace nexar::cluster {
 
-// From the handshake to the hello, and from there to the first frame. A node that takes longer is not one of ours.
-inline constexpr base::Duration kGreetingTimeout = std::chrono::seconds(3);
+// From the handshake to the hello. Who gets so far has a certificate of the cluster, so this is for hosts that are very busy.
+inline constexpr base::Duration kGreetingTimeout = std::chrono::seconds(5);
+
+// From there to the first frame. The caller takes the link for good by then, and giving it up would make it a loss.
+inline constexpr base::Duration kConfirmTimeout = std::chrono::seconds(30);
 
 // Links without a hello that one member may have: the one that counts, and one that it has just given up.
 inline constexpr std::size_t kGreetingsPerMember = 2;

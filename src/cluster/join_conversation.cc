@@ -97,11 +97,21 @@ Result<void> JoinConversation::add_part(const wire::JoinView& part) {
   return {};
 }
 
+void JoinConversation::on_goodbye(const wire::Goodbye& goodbye) {
+  if (state_ != State::kComplete && state_ != State::kRefused) {
+    error_ = Error(ErrorCode::kPeerLost, fmt::format("{} closed the link: {}", seed_.to_string(), goodbye.text));
+    state_ = State::kEnded;
+  }
+  link_->abort("goodbye");
+}
+
+// What the handshake refuses, trying again does not mend.
 void JoinConversation::on_end(const transport::LinkEnd& end) {
   link_ = nullptr;
-  if (state_ == State::kComplete || state_ == State::kRefused) return;
+  if (state_ == State::kComplete || state_ == State::kRefused || state_ == State::kEnded) return;
   error_ = end.error;
-  state_ = end.kind == transport::LinkEnd::Kind::kRefused ? State::kRefused : State::kEnded;
+  const bool in_handshake = state_ == State::kConnecting;
+  state_ = in_handshake && end.kind == transport::LinkEnd::Kind::kRefused ? State::kRefused : State::kEnded;
 }
 
 }  // namespace nexar::cluster

@@ -58,6 +58,7 @@ class JoinConversation final : public JoinLink {
  private:
   bool expects(wire::FrameType type) const override;
   Result<void> on_message(const wire::Header& header, base::ByteView payload) override;
+  void on_goodbye(const wire::Goodbye& goodbye) override;
   Result<void> check_proof(const wire::SeedProof& message);
   Result<void> add_part(const wire::JoinView& part);
 

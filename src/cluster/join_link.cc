@@ -16,7 +16,7 @@ bool JoinLink::send_frame(transport::Link& link, base::ByteView frame) {
 
 // Types bound their length, so what is gathered is bounded by what is expected.
 Result<transport::Sink*> JoinLink::on_frame(const wire::Header& header) {
-  if (!expects(header.type))
+  if (header.type != wire::FrameType::kGoodbye && !expects(header.type))
     return Error(ErrorCode::kRefused, fmt::format("a {} frame came where it has no place", to_string(header.type)));
   payload_.clear();
   payload_.reserve(header.length);
@@ -27,7 +27,11 @@ void JoinLink::take(base::ByteView bytes) { payload_.insert(payload_.end(), byte
 
 Result<void> JoinLink::on_frame_end(const wire::Header& header) {
   const std::vector<std::byte> payload = std::exchange(payload_, {});
-  return on_message(header, payload);
+  if (header.type != wire::FrameType::kGoodbye) return on_message(header, payload);
+  const Result<wire::Goodbye> goodbye = wire::decode_frame<wire::Goodbye>(header, payload);
+  if (!goodbye) return goodbye.error();
+  on_goodbye(*goodbye);
+  return {};
 }
 
 }  // namespace nexar::cluster

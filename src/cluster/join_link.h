@@ -10,6 +10,7 @@
 #include "nexar/result.h"
 #include "transport/link.h"
 #include "wire/frame.h"
+#include "wire/link_messages.h"
 
 namespace nexar::cluster {
 
@@ -25,6 +26,9 @@ class JoinLink : public transport::LinkHandler, private transport::Sink {
 
   // A frame that was expected. An error ends the link.
   virtual Result<void> on_message(const wire::Header& header, base::ByteView payload) = 0;
+
+  // The other end has said its last word; the link is to be ended. It may come at any time.
+  virtual void on_goodbye(const wire::Goodbye& goodbye) = 0;
 
   // False when the lane has no room.
   template <wire::Described M>

@@ -72,6 +72,7 @@ class SeedClient final : public JoinLink {
 
   bool expects(wire::FrameType type) const override;
   Result<void> on_message(const wire::Header& header, base::ByteView payload) override;
+  void on_goodbye(const wire::Goodbye&) override { link_.abort("goodbye"); }
   Result<void> check_proof(const wire::JoinProof& message);
   Result<void> take_request(const wire::JoinRequest& message);
   void send_parts();

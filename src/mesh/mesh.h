@@ -80,6 +80,7 @@ class Mesh {
   Events events_;
   std::uint64_t frames_of_other_epochs_ = 0;
   std::optional<Error> verdict_;
+  std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 

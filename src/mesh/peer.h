@@ -45,9 +45,10 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
     Epoch epoch;
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
+    base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
   };
 
-  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(surroundings), scratch_(wire::kBulkBytesMax) {}
+  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(surroundings) {}
 
   // Its link, and what the peer keeps of early messages. Nothing is sent before on_ready(), which is called by the link, by whoever knows
   // that the peer takes frames, or here when the first frame comes.
@@ -215,7 +216,6 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
 
   std::deque<std::vector<std::byte>> backlog_;  // control frames that found no room
   std::size_t backlog_bytes_ = 0;
-  std::vector<std::byte> scratch_;
 };
 
 }  // namespace nexar::mesh

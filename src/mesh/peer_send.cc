@@ -57,8 +57,8 @@ base::ByteView Peer::gather(RegionCursor<ConstRegion>& from, std::size_t bytes) 
     from.advance(bytes);
     return piece;
   }
-  read(from, base::ByteSpan(scratch_).first(bytes));
-  return base::ByteView(scratch_).first(bytes);
+  read(from, around_.scratch.first(bytes));
+  return around_.scratch.first(bytes);
 }
 
 bool Peer::announce(Send& send) {

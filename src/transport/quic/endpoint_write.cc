@@ -13,28 +13,29 @@ constexpr std::size_t kBytesPerTurn = 256u << 10;
 
 }  // namespace
 
-// Every connection that has something to send, to settle or to bury. Returns whether anything went out.
+// Every connection that has something to send, to settle or to bury. Returns whether anything went out or ended.
 bool Endpoint::serve_dirty() {
   if (serving_ || dirty_.empty()) return false;
   serving_ = true;
-  bool sent = false;
+  bool worked = false;
   served_.clear();
   served_.swap(dirty_);
   for (Connection* connection : served_) {
     connection->dirty_ = false;
     connection->settle(environment_.loop.now());
     if (connection->state() != Connection::State::kEnded && write_batches(*connection)) {
-      sent = true;
+      worked = true;
       mark_dirty(*connection);  // it may have more
     }
     if (connection->state() == Connection::State::kEnded) {
       std::erase(dirty_, connection);
       bury(*connection);
+      worked = true;  // whoever heard of it may have something to do
     }
   }
   serving_ = false;
   set_timer();
-  return sent;
+  return worked;
 }
 
 void Endpoint::serve_urgent() {

@@ -44,11 +44,12 @@ class Voice : public transport::LinkHandler, private transport::Sink {
 
   void on_ready() override { ready = true; }
   Result<transport::Sink*> on_frame(const wire::Header& header) override {
+    if (header.type == wire::FrameType::kGoodbye) return static_cast<transport::Sink*>(nullptr);
     frames.push_back({header, {}});
     return static_cast<transport::Sink*>(this);
   }
-  Result<void> on_frame_end(const wire::Header&) override {
-    if (answer) answer(frames.back());
+  Result<void> on_frame_end(const wire::Header& header) override {
+    if (answer && header.type != wire::FrameType::kGoodbye) answer(frames.back());
     return {};
   }
   void on_room(wire::Lane) override {}
