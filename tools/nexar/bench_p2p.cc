@@ -35,7 +35,6 @@ using Clock = std::chrono::steady_clock;
 constexpr Tag kMeetTag = 3;
 constexpr Tag kCountTag = 4;
 constexpr Tag kLoadTag = 5;
-constexpr Tag kMoreTag = 6;
 constexpr std::size_t kLoadBytes = std::size_t{1} << 30;
 constexpr std::size_t kPings = 2000;
 
@@ -167,41 +166,25 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
   return row;
 }
 
-// Takes gigabytes as long as the other rank has more.
-void receive_load(const Group& group) {
-  std::vector<std::byte> in;
-  for (;;) {
-    bool more = false;
-    group.recv(&more, sizeof more, 0, kMoreTag).value();
-    if (!more) return;
-    in.resize(kLoadBytes);
-    group.recv(in.data(), in.size(), 0, kLoadTag).value();
-  }
-}
-
-// Pings on the control lane while nothing else happens, and while a gigabyte is sent. Both ranks call it; the times are rank 0's.
+// Pings on the control lane while nothing else happens, and while a gigabyte is sent: from when its receive is posted until it has arrived.
+// Both ranks call it; the times are rank 0's.
 Row measure_ping(const Node& node, bool loaded) {
   const Group group = node.world();
+  std::vector<std::byte> load(loaded ? kLoadBytes : 0);  // in memory before the clock runs
   Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0};
-  meet(group);
   if (node.rank() == 1) {
-    receive_load(group);
+    Operation receive = group.start_recv(load.data(), load.size(), 0, kLoadTag);
+    meet(group);
+    receive.wait().value();
     return row;
   }
-  const auto say = [&](bool more) { group.send(&more, sizeof more, 1, kMoreTag).value(); };
+  meet(group);
   std::vector<double> times;
-  std::optional<Operation> send;
-  const std::vector<std::byte> out(loaded ? kLoadBytes : 0);
-  for (std::size_t i = 0; i < kPings; ++i) {
-    if (loaded && (!send || send->done())) {
-      if (send) send->wait().value();
-      say(true);
-      send.emplace(group.start_send(out.data(), out.size(), 1, kLoadTag));
-    }
-    times.push_back(std::chrono::duration<double, std::micro>(node.ping(1).value()).count());
-  }
-  if (send) send->wait().value();
-  say(false);
+  const auto ping = [&] { times.push_back(std::chrono::duration<double, std::micro>(node.ping(1).value()).count()); };
+  for (std::size_t i = 0; i < kPings && !loaded; ++i) ping();
+  Operation send = group.start_send(load.data(), load.size(), 1, kLoadTag);
+  while (loaded && (times.empty() || !send.done())) ping();
+  send.wait().value();
   std::sort(times.begin(), times.end());
   row.time_us = median(times);
   row.p99_us = late(times);

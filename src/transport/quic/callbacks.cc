@@ -95,7 +95,7 @@ ngtcp2_settings connection_settings(std::size_t path_bytes, io::Random& random, 
   ngtcp2_settings_default(&settings);
   settings.initial_ts = static_cast<ngtcp2_tstamp>(now.time_since_epoch().count());
   settings.rand_ctx.native_handle = &random;
-  settings.cc_algo = NGTCP2_CC_ALGO_CUBIC;
+  settings.cc_algo = NGTCP2_CC_ALGO_BBR;  // by the rate of the path, not by losses: docs/performance.md
   settings.initial_rtt = kInitialRoundTrip;
   settings.handshake_timeout = static_cast<ngtcp2_duration>(kHandshakeTimeout.count());
   // The length of the buffer that a packet is written into decides its size, not ngtcp2's own search, which ends at 1,444 bytes.

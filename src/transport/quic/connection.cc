@@ -115,6 +115,10 @@ void Connection::read(base::ByteView packet, base::Time now) {
   if (code != 0) fail(code, now);
 }
 
+void Connection::pace(base::Time now) {
+  if (state_ != State::kEnded) ngtcp2_conn_update_pkt_tx_time(conn_, stamp(now));
+}
+
 base::Time Connection::expiry() const {
   if (state_ == State::kEnded) return base::Time::max();
   const ngtcp2_tstamp at = ngtcp2_conn_get_expiry(conn_);

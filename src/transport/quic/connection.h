@@ -70,6 +70,9 @@ class Connection final : public Link {
   // Writes the next packet; returns its length, or 0 when there is nothing to send or it may not be sent now.
   std::size_t write_packet(base::ByteSpan out, base::Time now);
 
+  // A burst has been sent: the next one waits for as long as the rate of the path asks for.
+  void pace(base::Time now);
+
   // When handle_expiry() must be called; Time::max() for never.
   base::Time expiry() const;
   void handle_expiry(base::Time now);

@@ -55,6 +55,7 @@ bool Endpoint::write_batches(Connection& connection) {
     written += batch;
     sent = true;
   }
+  if (sent) connection.pace(environment_.loop.now());
   return sent;
 }
 
