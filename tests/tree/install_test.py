@@ -32,6 +32,9 @@ class InstalledTree(unittest.TestCase):
         cls.consumer = Path(shutil.copytree(HERE / "consumer", Path(cls.folder.name) / "consumer"))
         (cls.consumer / "main.cc").write_text(re.search(r"```cpp\n(.*?)```", README.read_text(), re.DOTALL).group(1))
 
+    def expect_ring(self, output):
+        self.assertEqual(sorted(output.splitlines()), [f"[{rank}] rank {rank} of 3 got {(rank - 1) % 3 * 100} from rank {(rank - 1) % 3}" for rank in range(3)])
+
     def test_the_tool_is_there(self):
         self.assertIn("simd", run(self.prefix / "bin/nexar", "info"))
 
@@ -40,14 +43,15 @@ class InstalledTree(unittest.TestCase):
         run("cmake", "-S", self.consumer, "-B", out, f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}")
         run("cmake", "--build", out)
         for program in ("shared_consumer", "static_consumer"):
-            self.assertRegex(run(out / program), r"^nexar \d+\.\d+\.\d+, digest [0-9a-f]+\n$")
+            self.expect_ring(run(self.prefix / "bin/nexar", "run", "-n", 3, out / program))
 
     def test_pkg_config_gives_the_shared_library(self):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", "nexar", env=environment).split()
         program = Path(self.folder.name) / "by_pkg_config"
         run(COMPILER, "-std=c++20", self.consumer / "main.cc", "-o", program, *flags)
-        self.assertIn("digest", run(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)}))
+        environment["LD_LIBRARY_PATH"] = str(self.libraries)
+        self.expect_ring(run(self.prefix / "bin/nexar", "run", "-n", 3, program, env=environment))
 
 
 if __name__ == "__main__":
