@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -85,6 +86,22 @@ TEST(Volume, AnIdleConnectionIsSmall) {
   const std::size_t each = (resident_bytes() - before) / ends;
   RecordProperty("bytes_per_connection", static_cast<int>(each));
   EXPECT_LE(each, 200u << 10) << "threads, loops and sockets of the nodes included";
+}
+
+TEST(Volume, AGigabyteThatNobodyReceivesDelaysNothing) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  constexpr std::size_t kGigabyte = std::size_t{1} << 30;
+  const std::unique_ptr<std::byte[]> unread(new std::byte[kGigabyte]);  // never touched: nothing of it is sent
+  Operation stuck = nodes[0].world().start_send(unread.get(), kGigabyte, 1, 1);
+  for (int i = 0; i < 300; ++i) {
+    int got = -1;
+    ASSERT_TRUE(nodes[0].world().send(&i, sizeof i, 1, 2));
+    ASSERT_TRUE(nodes[1].world().recv(&got, sizeof got, 0, 2));
+    ASSERT_EQ(got, i);
+    ASSERT_TRUE(nodes[0].ping(1));
+  }
+  EXPECT_FALSE(stuck.done());
+  EXPECT_EQ(nodes[0].counters().value().peers[1].traffic.bytes_sent[3], 0u) << "bulk flows only when somebody can take it";
 }
 
 TEST(Volume, AThousandMessagesOfEveryTagInRandomOrder) {

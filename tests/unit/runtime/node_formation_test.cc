@@ -165,6 +165,27 @@ TEST_F(GreetingTest, ANodeThatIsInNoViewIsToldToComeAgain) {
   expect_goodbye(GoodbyeReason::kNotYet, "is not in the view");
 }
 
+TEST_F(GreetingTest, CertificatesThatExpiredOrAreOfAnotherClusterAreRefusedInTheHandshakeAndCounted) {
+  form();
+  const NodeId node = world.view.member(0).node;
+  const auto now = io::real_clock().wall();
+  ClusterId elsewhere;
+  elsewhere.bytes[0] = std::byte{9};
+  const crypto::Identity refused[] = {
+      world.authority.make_node(node, now - std::chrono::days(31)).value(),          // expired yesterday
+      crypto::LocalAuthority::make({}).value().make_node(node, now).value(),         // of this cluster's name, by another authority
+      crypto::LocalAuthority::make(elsewhere).value().make_node(node, now).value(),  // of another cluster
+  };
+  for (const crypto::Identity& identity : refused) {
+    Rogue stranger(world, 0, identity);
+    stranger.call(1);
+    ASSERT_TRUE(stranger.run_until([&] { return stranger.end.has_value(); }));
+    EXPECT_EQ(stranger.end->kind, transport::LinkEnd::Kind::kRefused) << stranger.end->error.sentence();
+    EXPECT_TRUE(stranger.frames.empty());
+  }
+  EXPECT_EQ(core->counters().value().handshakes_refused, std::size(refused));
+}
+
 TEST_F(GreetingTest, AHelloInAnothersNameIsRefused) {
   form();
   call();

@@ -52,10 +52,11 @@ struct World {
 
 // A member with keys of its own and no node: it says hello, and then whatever the test tells it to.
 struct Rogue : transport::test::Recorder, transport::quic::LinkAcceptor {
-  Rogue(const World& world, Rank as) : world_(world), as_(as), loop(io::EpollLoop::open().value()), verifier(world.authority) {
+  Rogue(const World& world, Rank as) : Rogue(world, as, world.identity(as)) {}
+  Rogue(const World& world, Rank as, const crypto::Identity& identity)
+      : world_(world), as_(as), loop(io::EpollLoop::open().value()), verifier(world.authority) {
     endpoint =
-        transport::quic::Endpoint::open({*loop, io::system_random()}, io::Address::loopback_v4(0), world.identity(as), verifier, *this)
-            .value();
+        transport::quic::Endpoint::open({*loop, io::system_random()}, io::Address::loopback_v4(0), identity, verifier, *this).value();
   }
   transport::LinkHandler* on_link(transport::Link& opened) override {
     link = &opened;
