@@ -38,6 +38,17 @@ class Tool(unittest.TestCase):
             self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "quic", 0))
             self.assertGreater(row["time_us"], 0)
 
+    def test_bench_join_measures_processes_and_threads(self):
+        for arguments, op in (([], "join"), (["--in-process"], "join_in_process")):
+            done = run("bench", "join", "-n", "4", "--json", "-", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row, = json.loads(done.stdout)
+            self.assertEqual((row["op"], row["ranks"], row["transport"]), (op, 4, "quic"))
+            self.assertLess(0, row["median_us"])
+            self.assertLessEqual(row["median_us"], row["max_us"])
+            self.assertLessEqual(row["max_us"], row["time_us"])
+            self.assertLess(row["time_us"], row["whole_us"])
+
     def test_token_new_makes_two_files_for_their_owner_or_none(self):
         with tempfile.TemporaryDirectory() as folder:
             seed, token = Path(folder) / "seed", Path(folder) / "token"
