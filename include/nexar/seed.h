@@ -59,7 +59,10 @@ struct SeedOptions {
   std::string listen = "0.0.0.0:0";  // HOST:PORT; port 0 lets the system choose
   int world = 0;                     // how many nodes make the world
   SeedCredentials credentials;
-  std::chrono::nanoseconds formation = std::chrono::seconds(60);  // until when they have come; then those that have are told who is missing
+
+  // How long after the first of them the last one may come; then those that have come are told who is missing. A seed to which nobody comes
+  // waits for ever.
+  std::chrono::nanoseconds formation = std::chrono::seconds(60);
   LogLevel log = LogLevel::kWarning;
 };
 

@@ -5,7 +5,8 @@
 
 namespace nexar::cluster {
 
-CallSchedule::CallSchedule(std::size_t candidates, base::Time now) : candidates_(candidates), stagger_until_(now) {
+CallSchedule::CallSchedule(std::size_t candidates, base::Time now, base::Duration stagger)
+    : candidates_(candidates), stagger_(stagger), stagger_until_(now) {
   for (Candidate& candidate : candidates_) candidate.due = now;
 }
 
@@ -20,8 +21,13 @@ std::optional<std::size_t> CallSchedule::take(base::Time now) {
     if (is_eligible(i) && candidates_[i].due <= now && (!first || candidates_[i].due < candidates_[*first].due)) first = i;
   if (!first) return std::nullopt;
   candidates_[*first].calling = true;
-  stagger_until_ = now + kCandidateStagger;
+  stagger_until_ = now + stagger_;
   return first;
+}
+
+void CallSchedule::other_answered(base::Time now, base::Duration took) {
+  if (std::none_of(candidates_.begin(), candidates_.end(), [](const Candidate& one) { return one.calling; })) return;
+  stagger_until_ = std::max(stagger_until_, now + std::clamp(took, kCandidateStagger, kStaggerMax));
 }
 
 base::Time CallSchedule::next() const {

@@ -32,6 +32,7 @@ transport::LinkHandler* Formation::accept(transport::Link& link) {
       Attempt{Greeting(Greeting::Side::kCallee, *this), std::nullopt, 0, environment_.loop.now() + kGreetingTimeout}));
   Greeting& greeting = attempts_.back()->greeting;
   greeting.attach(link);
+  somebody_answered();
   set_timer();
   return &greeting;
 }
@@ -41,8 +42,9 @@ void Formation::begin(Rank self, const View& view) {
   view_ = &view;
   targets_.resize(view.members.size());
   target(self).state = Target::State::kLinked;
-  const base::Time now = environment_.loop.refresh();
-  for (Rank rank = self + 1; rank < view.size(); ++rank) target(rank).calls.emplace(view.member(rank).addresses.size(), now);
+  begun_ = environment_.loop.refresh();
+  const base::Duration stagger = kCandidateStagger + kStaggerPerPeer * (view.size() - 1);
+  for (Rank rank = self + 1; rank < view.size(); ++rank) target(rank).calls.emplace(view.member(rank).addresses.size(), begun_, stagger);
   tick();
 }
 
@@ -143,6 +145,13 @@ void Formation::call(Rank rank, std::size_t candidate) {
   attempts_.push_back(std::move(attempt));
 }
 
+// A handshake has ended well, whoever began it.
+void Formation::somebody_answered() {
+  const base::Time now = environment_.loop.now();
+  for (Target& one : targets_)
+    if (one.state == Target::State::kMissing && one.calls) one.calls->other_answered(now, now - begun_);
+}
+
 // Of a caller: whoever answers first is spoken to, if it is the member that was called.
 void Formation::on_authenticated(Greeting& greeting) {
   if (greeting.side() == Greeting::Side::kCallee) return;
@@ -160,6 +169,7 @@ void Formation::on_authenticated(Greeting& greeting) {
   attempt.authenticated = true;
   attempt.deadline = environment_.loop.now() + kGreetingTimeout;
   target(*attempt.rank).calls->reached(attempt.candidate);
+  somebody_answered();
   greeting.say_hello(ours_, view_->epoch);
   set_timer();
 }

@@ -103,6 +103,7 @@ class Formation final : private mesh::Greeting::Owner {
   void tick();
   void set_timer();
   void call(Rank rank, std::size_t candidate);
+  void somebody_answered();
   void call_failed(Attempt& attempt, const std::string& cause);
   void answer(Attempt& attempt, Epoch epoch, const wire::Hello& hello);
   void agreed(Attempt& attempt, Rank rank, const wire::Hello& hello);
@@ -118,6 +119,7 @@ class Formation final : private mesh::Greeting::Owner {
   io::Timer timer_;
   Rank self_ = -1;
   const View* view_ = nullptr;
+  base::Time begun_;  // when the view came
   bool stopped_ = false;
   std::vector<Target> targets_;                     // by rank
   std::vector<std::unique_ptr<Attempt>> attempts_;  // those that are gone are removed by the next tick

@@ -90,7 +90,11 @@ Result<io::Address> JoinClient::own_address() const { return io::source_address(
 
 template <typename Done>
 void JoinClient::run(base::Time until, Done done) {
-  until = std::min(until, options_.deadline);
+  turn_until(std::min(until, options_.deadline), done);
+}
+
+template <typename Done>
+void JoinClient::turn_until(base::Time until, Done done) {
   for (base::Time now = loop_->refresh(); !done() && now < until; now = loop_->refresh()) loop_->turn(until - now);
 }
 
@@ -117,7 +121,7 @@ Result<JoinClient::Joined> JoinClient::wait_view(const std::vector<io::Address>&
       if (!again) return std::move(again).error();
     }
     conversation_->tell(candidates);
-    run(options_.deadline, [this] { return conversation_->state() != State::kWaiting; });
+    turn_until(options_.deadline + kVerdictGrace, [this] { return conversation_->state() != State::kWaiting; });
     if (conversation_->state() == State::kComplete) break;
     if (conversation_->state() == State::kRefused) return *conversation_->error();
     const std::optional<Error> ended = conversation_->error();
@@ -237,7 +241,7 @@ void JoinClient::leave(std::string_view reason) {
     if (*endpoint != nullptr) (*endpoint)->flush();  // most links have nothing to wait for and end here
   const base::Time until = loop_->refresh() + kFarewellLimit;
   const auto gone = [&] { return std::none_of(all.begin(), all.end(), [](const auto& one) { return one->has_link(); }); };
-  for (base::Time now = loop_->refresh(); !gone() && now < until; now = loop_->refresh()) loop_->turn(until - now);
+  turn_until(until, gone);
   attempt_.v4.reset();
   attempt_.v6.reset();
   attempt_.conversations.clear();

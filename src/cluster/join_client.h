@@ -11,6 +11,7 @@
 // Thread: its owner's. Destroying it leaves the seed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,6 +34,10 @@
 #include "transport/quic/endpoint.h"
 
 namespace nexar::cluster {
+
+// The seed counts from the first node's request, which comes a handshake and a few pauses after that node began to count: a node that waits
+// as long as its seed does must not give up just before it is told who is missing.
+inline constexpr base::Duration kVerdictGrace = std::chrono::seconds(3);
 
 class JoinClient {
  public:
@@ -57,7 +62,8 @@ class JoinClient {
   // not the world's, a rank that is taken, a world that is complete. kTimeout names the seed and the last thing that went wrong.
   Result<crypto::Identity> enroll();
 
-  // Tells where this node listens and waits until the world is complete. kTimeout, from the seed, names who is missing.
+  // Tells where this node listens and waits until the world is complete. kTimeout, from the seed, names who is missing; for that verdict,
+  // it waits kVerdictGrace longer than the deadline while the seed is there.
   struct Joined {
     Rank rank = -1;
     View view;
@@ -95,9 +101,11 @@ class JoinClient {
   void leave(std::string_view reason);
   void pause();
 
-  // Runs the loop until `done` or `until`.
+  // Runs the loop until `done` or `until`; the first never beyond the deadline.
   template <typename Done>
   void run(base::Time until, Done done);
+  template <typename Done>
+  void turn_until(base::Time until, Done done);
 
   Options options_;
   HostPort seed_;

@@ -45,6 +45,7 @@ Rendezvous::Actions Rendezvous::requested(base::Time now, ClientId id, const Req
   const auto found = clients_.find(id);
   if (found == clients_.end()) return actions;
   NEXAR_ASSERT(found->second.member == nullptr, "a client asks once");
+  if (deadline_ == base::Time::max()) deadline_ = now + options_.formation;
   const auto answer = [&](Error error) {
     refuse(actions, id, std::move(error));
     return std::move(actions);

@@ -46,7 +46,7 @@ class Rendezvous {
  public:
   struct Options {
     int world = 1;
-    base::Duration formation = std::chrono::seconds(60);
+    base::Duration formation = std::chrono::seconds(60);  // from the first request until all are here: programs load data before they join
   };
 
   struct Request {
@@ -85,7 +85,7 @@ class Rendezvous {
     std::chrono::sys_seconds now;
   };
 
-  Rendezvous(const Options& options, base::Time now) : options_(options), deadline_(now + options.formation) {}
+  explicit Rendezvous(const Options& options) : options_(options) {}
 
   // A client has proved that it knows the secret.
   Actions proved(base::Time now, ClientId client);
@@ -146,7 +146,7 @@ class Rendezvous {
   Error missing() const;
 
   Options options_;
-  base::Time deadline_;
+  base::Time deadline_ = base::Time::max();  // of the world; never while nobody has asked
   std::map<ClientId, Client> clients_;
   std::set<std::pair<base::Time, ClientId>> due_;
   std::size_t asking_ = 0;  // of clients_, those without a member

@@ -38,7 +38,7 @@ SeedService::SeedService(Environment environment, Options options, crypto::Autho
       secret_(std::move(options.credentials.secret)),
       authority_(std::move(authority)),
       log_(std::move(options.log)),
-      rendezvous_({options.world, options.formation}, environment.loop.refresh()),
+      rendezvous_({options.world, options.formation}),
       decided_(std::move(decided)),
       timer_(environment.loop, [this] { carry_out(rendezvous_.expire(environment_.loop.now())); }) {}
 

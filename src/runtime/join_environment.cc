@@ -51,7 +51,11 @@ Result<JoinPlan> plan_join(const Config::Lookup& lookup) {
   }
   const Result<cluster::HostPort> seed = cluster::parse_host_port(launcher->seed);
   if (!seed) return seed.error();
-  if (launcher->runs_seed) plan.seed = OwnSeed{launcher->seed_file, fmt::format("[::]:{}", seed->port), launcher->size.value_or(1)};
+  if (launcher->runs_seed) {
+    // With IPv6, which takes IPv4 as well, or with IPv4 alone on a host that has nothing else.
+    const std::vector<std::string> listen = {fmt::format("[::]:{}", seed->port), fmt::format("0.0.0.0:{}", seed->port)};
+    plan.seed = OwnSeed{launcher->seed_file, listen, launcher->size.value_or(1)};
+  }
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nexar/config.h"
 #include "nexar/node.h"
@@ -12,8 +13,8 @@ namespace nexar::runtime {
 
 // The seed that rank 0 runs for a launcher that has none.
 struct OwnSeed {
-  std::string file;    // of its secrets
-  std::string listen;  // every interface, at the port that the others are told
+  std::string file;                 // of its secrets
+  std::vector<std::string> listen;  // every interface, at the port that the others are told; the first that can be opened
   int world = 0;
 
   friend bool operator==(const OwnSeed&, const OwnSeed&) = default;

@@ -21,12 +21,16 @@ std::optional<std::string> variable(const std::string& name) {
 // The seed of a launcher that has none: rank 0's own.
 Result<std::optional<Seed>> start_seed(const runtime::JoinPlan& plan) {
   if (!plan.seed) return std::optional<Seed>();
-  Result<SeedCredentials> credentials = SeedCredentials::read(plan.seed->file);
-  if (!credentials) return std::move(credentials).error();
-  const JoinOptions& options = plan.options;
-  Result<Seed> seed = Seed::start({plan.seed->listen, plan.seed->world, *std::move(credentials), options.deadline, options.config.log});
-  if (!seed) return std::move(seed).error();
-  return std::optional<Seed>(*std::move(seed));
+  std::optional<Error> first_failure;
+  for (const std::string& listen : plan.seed->listen) {
+    Result<SeedCredentials> credentials = SeedCredentials::read(plan.seed->file);
+    if (!credentials) return std::move(credentials).error();
+    const JoinOptions& options = plan.options;
+    Result<Seed> seed = Seed::start({listen, plan.seed->world, *std::move(credentials), options.deadline, options.config.log});
+    if (seed) return std::optional<Seed>(*std::move(seed));
+    if (!first_failure) first_failure = std::move(seed).error();
+  }
+  return *first_failure;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Node::join: from an address and a token to a rank of a world.
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/time.h"
 #include "base/units.h"
 #include "cluster/candidates.h"
 #include "cluster/host_id.h"
@@ -51,6 +53,9 @@ Result<PortRange> ports_of(const std::string& text) {
     return invalid(fmt::format("join: the port is \"{}\"; accepted is PORT or FIRST-LAST, from 1 to 65535", text));
   return PortRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)};
 }
+
+// What a view that comes at the last moment leaves for linking to everybody in it: the others have begun to.
+constexpr base::Duration kLinkLimit = std::chrono::seconds(3);
 
 // On all interfaces: with IPv6, which takes IPv4 as well, or with IPv4 alone on a host that has nothing else.
 Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const crypto::Identity& identity, const PortRange& ports) {
@@ -106,7 +111,7 @@ Result<Node> Node::join(const JoinOptions& options) {
   Result<cluster::JoinClient::Joined> joined = (*client)->wait_view(*candidates);
   if (!joined) return std::move(joined).error();
   if (auto formed = (*core)->form(joined->rank, std::move(joined->view)); !formed) return std::move(formed).error();
-  if (auto ready = (*core)->wait_ready(deadline - io::real_clock().now()); !ready) return std::move(ready).error();
+  if (auto ready = (*core)->wait_ready(std::max(deadline - io::real_clock().now(), kLinkLimit)); !ready) return std::move(ready).error();
   return Node(*std::move(core));
 }
 

@@ -43,6 +43,10 @@ constexpr int kLossSteps = 10'000;
 // A cable carries packets a few milliseconds after both ends are up.
 constexpr base::Duration kCarrierTimeMax = std::chrono::seconds(10);
 
+// The last address of a subnet is the router's.
+std::string router_v4(int subnet) { return fmt::format("10.77.{}.254", subnet); }
+std::string router_v6(int subnet) { return fmt::format("fd00:77:0:{:x}::fe", subnet); }
+
 std::string path_of(const std::string& name) { return fmt::format("{}/{}", kFolder, name); }
 
 Result<void> run(const Words& words) {
@@ -158,11 +162,14 @@ Result<Namespaces> Namespaces::create(const Options& options) {
   if (options.count < 2 || options.count > kCountMax) {
     return Error(ErrorCode::kInvalidArgument, fmt::format("{} namespaces are not from 2 to {}", options.count, kCountMax));
   }
+  if (options.subnets < 1 || options.subnets > options.count) {
+    return Error(ErrorCode::kInvalidArgument, fmt::format("{} subnets are not from 1 to {}", options.subnets, options.count));
+  }
   if (options.mtu < kMtuMin || options.mtu > kMtuMax) {
     return Error(ErrorCode::kInvalidArgument, fmt::format("an MTU of {} is not from {} to {}", options.mtu, kMtuMin, kMtuMax));
   }
   remove_leftovers();
-  Namespaces made(fresh_prefix(), options.count);
+  Namespaces made(fresh_prefix(), options.count, options.subnets);
   if (Result<void> built = made.build(options); !built) return built.error();
   return made;
 }
@@ -207,19 +214,38 @@ Result<void> Namespaces::join(const Options& options) {
   if (!has_bridge()) return cable(name(0), name(1), kInterface);
 
   if (Result<void> added = add(bridge()); !added) return added;
-  // Without snooping the bridge floods what it does not know, so that neighbours find each other at once.
-  if (Result<void> done =
-          run_each({{"ip", "-n", bridge(), "link", "add", "name", "br0", "mtu", mtu, "type", "bridge", "mcast_snooping", "0"},
-                    {"ip", "-n", bridge(), "link", "set", "br0", "up"}});
-      !done) {
-    return done;
+  for (int i = 0; i < subnets_; ++i) {
+    if (Result<void> added = add_subnet(i, mtu); !added) return added;
   }
   for (int i = 0; i < count_; ++i) {
     const std::string port = fmt::format("p{}", i);
     if (Result<void> laid = cable(name(i), bridge(), port); !laid) return laid;
-    if (Result<void> set = run({"ip", "-n", bridge(), "link", "set", port, "master", "br0", "up"}); !set) return set;
+    if (Result<void> set = run({"ip", "-n", bridge(), "link", "set", port, "master", fmt::format("br{}", subnet(i)), "up"}); !set)
+      return set;
   }
   return {};
+}
+
+// A bridge, which is an interface of the router where there are several. Without snooping it floods what it does not know, so that
+// neighbours find each other at once.
+Result<void> Namespaces::add_subnet(int subnet, const std::string& mtu) {
+  const std::string name = fmt::format("br{}", subnet);
+  Result<void> done = run_each({{"ip", "-n", bridge(), "link", "add", "name", name, "mtu", mtu, "type", "bridge", "mcast_snooping", "0"},
+                                {"ip", "-n", bridge(), "link", "set", name, "up"}});
+  if (!done || subnets_ == 1) return done;
+  done = run_each({{"ip", "-n", bridge(), "addr", "add", router_v4(subnet) + "/24", "dev", name},
+                   {"ip", "-n", bridge(), "addr", "add", router_v6(subnet) + "/64", "dev", name, "nodad"}});
+  if (!done) return done;
+  return io::in_network_namespace(path_of(bridge()), []() -> Result<void> {
+    if (Result<void> forwards = write_setting("/proc/sys/net/ipv4/ip_forward", "1"); !forwards) return forwards;
+    return write_setting("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+  });
+}
+
+Result<void> Namespaces::add_routes(int i) {
+  if (subnets_ == 1) return {};
+  return run_each({{"ip", "-n", name(i), "route", "add", "default", "via", router_v4(subnet(i))},
+                   {"ip", "-n", name(i), "-6", "route", "add", "default", "via", router_v6(subnet(i))}});
 }
 
 // Addresses come after the carrier: adding them waits for the kernel to have finished with the cable.
@@ -232,8 +258,9 @@ Result<void> Namespaces::configure(int i, const Options& options) {
     Result<void> single = run({"ip", "-n", name(i), "link", "set", kInterface, "gso_max_segs", "1"});
     if (!single) return single;
   }
-  return run_each({{"ip", "-n", name(i), "addr", "add", v4(i).host() + "/24", "dev", kInterface},
-                   {"ip", "-n", name(i), "addr", "add", v6(i).host() + "/64", "dev", kInterface, "nodad"}});
+  Result<void> addressed = run_each({{"ip", "-n", name(i), "addr", "add", v4(i).host() + "/24", "dev", kInterface},
+                                     {"ip", "-n", name(i), "addr", "add", v6(i).host() + "/64", "dev", kInterface, "nodad"}});
+  return addressed ? add_routes(i) : addressed;
 }
 
 std::string Namespaces::name(int i) const {
@@ -241,10 +268,19 @@ std::string Namespaces::name(int i) const {
   return fmt::format("{}-{}", prefix_, i);
 }
 
+std::string Namespaces::router() const {
+  NEXAR_ASSERT(subnets_ > 1, "there is a router");
+  return bridge();
+}
+
 std::string Namespaces::path(int i) const { return path_of(name(i)); }
 
-io::Address Namespaces::v4(int i, std::uint16_t port) const { return *io::Address::parse(fmt::format("10.77.0.{}:{}", i + 1, port)); }
-io::Address Namespaces::v6(int i, std::uint16_t port) const { return *io::Address::parse(fmt::format("[fd00:77::{:x}]:{}", i + 1, port)); }
+io::Address Namespaces::v4(int i, std::uint16_t port) const {
+  return *io::Address::parse(fmt::format("10.77.{}.{}:{}", subnet(i), i + 1, port));
+}
+io::Address Namespaces::v6(int i, std::uint16_t port) const {
+  return *io::Address::parse(fmt::format("[fd00:77:0:{:x}::{:x}]:{}", subnet(i), i + 1, port));
+}
 
 Result<void> Namespaces::set_rate(std::uint64_t bits_per_second, std::size_t burst_bytes, base::Duration latency) {
   const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(latency).count();

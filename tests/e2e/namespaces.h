@@ -23,6 +23,7 @@ enum class Blocking : std::uint8_t {
 
 struct NamespacesOptions {
   int count = 2;
+  int subnets = 1;  // more than one: namespace i is in subnet i % subnets, and a router forwards between them
   int mtu = 1500;
 
   // False: every packet crosses the cable by itself, as through a plain network card. Otherwise up to 64 KiB cross in one piece, and a loss
@@ -36,8 +37,11 @@ struct NamespacesOptions {
 //                                                           [1] eth0 ---cable--- p1  >- br0 in a namespace of its own
 //                                                           [2] eth0 ---cable--- p2 /
 //
-// Namespace i has the addresses 10.77.0.(i+1) and fd00:77::(i+1). A process or a socket gets in by path() and io::in_network_namespace. The
-// destructor removes everything; what a killed test left is removed when the next one creates its own. Setters replace what was set before.
+// With subnets, br0, br1, ... are the router's interfaces, one for each.
+//
+// Namespace i has the addresses 10.77.S.(i+1) and fd00:77:0:S::(i+1), S being its subnet, 0 where there is only one. A process or a socket
+// gets in by path() and io::in_network_namespace. The destructor removes everything; what a killed test left is removed when the next one
+// creates its own. Setters replace what was set before.
 //
 // Thread: one at a time. Owned by the test.
 class Namespaces {
@@ -60,6 +64,7 @@ class Namespaces {
   int size() const { return count_; }
   std::string name(int i) const;  // as `ip netns` knows it
   std::string path(int i) const;  // /run/netns/NAME
+  std::string router() const;     // the name of the namespace between subnets
   io::Address v4(int i, std::uint16_t port = 0) const;
   io::Address v6(int i, std::uint16_t port = 0) const;
 
@@ -95,20 +100,25 @@ class Namespaces {
     bool is_down = false;
   };
 
-  Namespaces(std::string prefix, int count) : prefix_(std::move(prefix)), count_(count), states_(static_cast<std::size_t>(count)) {}
+  Namespaces(std::string prefix, int count, int subnets)
+      : prefix_(std::move(prefix)), count_(count), subnets_(subnets), states_(static_cast<std::size_t>(count)) {}
 
   State& state(int i) { return states_.at(static_cast<std::size_t>(i)); }
-  bool has_bridge() const { return count_ > 2; }
+  bool has_bridge() const { return count_ > 2 || subnets_ > 1; }
+  int subnet(int i) const { return i % subnets_; }
   std::string bridge() const { return prefix_ + "-bridge"; }
   Result<void> build(const Options& options);
   Result<void> add(const std::string& name);
   Result<void> join(const Options& options);
+  Result<void> add_subnet(int subnet, const std::string& mtu);
+  Result<void> add_routes(int i);
   Result<void> configure(int i, const Options& options);
   Result<void> apply_filter(int i);
   Result<void> apply_filters();
 
   std::string prefix_;
   int count_;
+  int subnets_;
   std::vector<State> states_;
   int loss_ = 0;  // of kLossSteps packets
   bool limited_ = false;

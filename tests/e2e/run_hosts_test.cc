@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,6 +69,49 @@ TEST(RunHosts, FormsAWorldAcrossNamespaces) {
   const Result<std::string> output = run_command(launcher_in(net, {"--hosts", hosts, "--listen", "10.77.0.1", NEXAR_RING, "leave"}));
   ASSERT_TRUE(output) << output.error().to_string();
   EXPECT_NE(output->find("passed 18 among 4"), std::string::npos) << *output;
+}
+
+// Two hosts in each of two subnets, and a router between them that lets nothing pass but UDP of and to these ports.
+Namespaces routed(const std::string& ports) {
+  Namespaces net = Namespaces::create({.count = 4, .subnets = 2}).value();
+  const std::string rules = fmt::format(
+      "table inet wall {{ chain passing {{ type filter hook forward priority 0; policy drop; "
+      "udp sport {{ {0} }} udp dport {{ {0} }} accept; udp sport 7070 accept; udp dport 7070 accept; meta l4proto ipv6-icmp accept; }}; }}",
+      ports);
+  run_command({"ip", "netns", "exec", net.router(), "nft", rules}).value();
+  return net;
+}
+
+std::string ring_in(const Namespaces& net, int slots, const std::string& listen, const std::string& ports, const std::string& interfaces,
+                    const std::string& patience = "15s") {
+  std::vector<std::string> words = {"env", "NEXAR_PORT=" + ports, "NEXAR_INTERFACES=" + interfaces, "NEXAR_JOIN_TIMEOUT=" + patience};
+  std::string hosts;
+  for (int i = 0; i < net.size(); ++i) hosts += fmt::format("{}{}:{}", i == 0 ? "" : ",", net.name(i), slots);
+  const std::vector<std::string> launched = launcher_in(net, {"--hosts", hosts, "--listen", listen, NEXAR_RING, "leave"});
+  words.insert(words.end(), launched.begin(), launched.end());
+  const Result<std::string> output = run_command(words);
+  return output ? *output : output.error().to_string();
+}
+
+TEST(RunHosts, FormsAWorldAcrossARouterOnAFixedPort) {
+  if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
+  const Namespaces net = routed("7100");
+  for (const auto& [listen, network] : {std::pair("10.77.0.1:7070", "10.77.0.0/16"), std::pair("[fd00:77::1]:7070", "fd00:77::/32")}) {
+    const std::string output = ring_in(net, 1, listen, "7100", network);
+    EXPECT_NE(output.find("passed 18 among 4"), std::string::npos) << listen << ": " << output;
+  }
+  const std::string walled = ring_in(net, 1, "10.77.0.1:7070", "7200", "10.77.0.0/16", "3s");
+  EXPECT_NE(walled.find("has no link"), std::string::npos) << "the router keeps other ports apart: " << walled;
+  EXPECT_NE(walled.find(":7200"), std::string::npos) << walled;
+}
+
+TEST(RunHosts, FormsAWorldAcrossARouterOnARangeOfPorts) {
+  if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
+  const Namespaces net = routed("7100-7101");
+  for (const auto& [listen, network] : {std::pair("10.77.0.1:7070", "10.77.0.0/16"), std::pair("[fd00:77::1]:7070", "fd00:77::/32")}) {
+    const std::string output = ring_in(net, 2, listen, "7100-7101", network);
+    EXPECT_NE(output.find("passed 84 among 8"), std::string::npos) << listen << ": " << output;
+  }
 }
 
 TEST(RunHosts, MeasuresBetweenTwoNamespaces) {

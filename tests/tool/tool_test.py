@@ -38,6 +38,17 @@ class Tool(unittest.TestCase):
             self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "quic", 0))
             self.assertGreater(row["time_us"], 0)
 
+    def test_bench_join_measures_processes_and_threads(self):
+        for arguments, op in (([], "join"), (["--in-process"], "join_in_process")):
+            done = run("bench", "join", "-n", "4", "--json", "-", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row, = json.loads(done.stdout)
+            self.assertEqual((row["op"], row["ranks"], row["transport"]), (op, 4, "quic"))
+            self.assertLess(0, row["median_us"])
+            self.assertLessEqual(row["median_us"], row["max_us"])
+            self.assertLessEqual(row["max_us"], row["time_us"])
+            self.assertLess(row["time_us"], row["whole_us"])
+
     def test_token_new_makes_two_files_for_their_owner_or_none(self):
         with tempfile.TemporaryDirectory() as folder:
             seed, token = Path(folder) / "seed", Path(folder) / "token"
@@ -63,12 +74,6 @@ class Tool(unittest.TestCase):
             done = run("seed", "--listen", "127.0.0.1:0", "--world", "2", "--token-file", token)
             self.assertEqual(done.returncode, 1)
             self.assertIn(str(token), done.stderr)
-
-    def test_seed_says_who_has_not_come(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = run("seed", "--listen", "127.0.0.1:0", "--world", "2", "--token-file", f"{folder}/token", "--formation", "50ms")
-            self.assertEqual(done.returncode, 1)
-            self.assertIn("rank 0, 1", done.stderr)
 
     def test_a_seed_that_cannot_listen_leaves_no_token(self):
         with tempfile.TemporaryDirectory() as folder:

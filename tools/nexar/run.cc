@@ -34,7 +34,7 @@ void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
   command.add_option("--listen", options.listen, "The address, with or without a port, at which the ranks reach the seed");
   add_duration(command, "--timeout", "End the ranks after this time, with status 124", [&options](auto value) { options.timeout = value; });
   add_duration(command, "--grace", "Between asking a rank to end and killing it; 5s", [&options](auto value) { options.grace = value; });
-  add_duration(command, "--formation", "How long the seed waits for all ranks to join; 10min",
+  add_duration(command, "--formation", "How long after the first rank the last one may join; 60s",
                [&options](auto value) { options.formation = value; });
 }
 

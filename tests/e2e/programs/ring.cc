@@ -1,6 +1,7 @@
 // A rank of a world for tests: passes a number around a ring, then does what its first argument says.
 //
 //   ring leave      each rank leaves at a time of its own after its last message
+//   ring again      waits for the end of its standard input, passes a number around once more, and leaves
 //   ring wait       waits for a message that never comes, and says how that ended
 #include <chrono>
 #include <cstdint>
@@ -39,6 +40,12 @@ int run(const std::string& what) {
   nexar::Node node = nexar::Node::from_env().value();
   const std::uint64_t sum = pass_around(node.world());
   say("pid " + std::to_string(getpid()) + " passed " + std::to_string(sum) + " among " + std::to_string(node.size()));
+  if (what == "again") {
+    while (std::getchar() != EOF) continue;
+    say("again " + std::to_string(pass_around(node.world())));
+    node.close().value();
+    return 0;
+  }
   if (what == "leave") {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 * node.rank()));  // what is tested: different times
     node.close().value();

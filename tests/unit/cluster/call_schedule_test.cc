@@ -19,6 +19,25 @@ TEST(CallSchedule, CallsTheNextCandidateWhenTheOneBeforeHasHadItsTime) {
   EXPECT_EQ(schedule.next(), base::Time::max()) << "all are being called";
 }
 
+TEST(CallSchedule, GivesACallMoreTimeWhileOtherPeersAnswer) {
+  CallSchedule schedule(2, kStart);
+  schedule.other_answered(kStart, 1s);
+  EXPECT_EQ(schedule.take(kStart), 0u) << "nothing was being called that could be waited for";
+  schedule.other_answered(kStart + 200ms, 200ms);
+  EXPECT_EQ(schedule.next(), kStart + 200ms + kCandidateStagger);
+  schedule.other_answered(kStart + 400ms, 400ms);
+  EXPECT_EQ(schedule.next(), kStart + 800ms) << "as long as the other took";
+  schedule.other_answered(kStart + 700ms, 10s);
+  EXPECT_EQ(schedule.next(), kStart + 700ms + kStaggerMax);
+  EXPECT_EQ(schedule.take(kStart + 700ms + kStaggerMax), 1u);
+}
+
+TEST(CallSchedule, StaggersByWhatItIsTold) {
+  CallSchedule schedule(2, kStart, 1s);
+  EXPECT_EQ(schedule.take(kStart), 0u);
+  EXPECT_EQ(schedule.next(), kStart + 1s);
+}
+
 TEST(CallSchedule, GoesOnAtOnceWhenACandidateFails) {
   CallSchedule schedule(2, kStart);
   EXPECT_EQ(schedule.take(kStart), 0u);

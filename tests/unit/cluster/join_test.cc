@@ -92,6 +92,15 @@ TEST_F(JoinTest, AWorldThatStaysIncompleteNamesWhoIsMissing) {
   EXPECT_EQ(seed.wait_formed().error().sentence(), joined.error().sentence());
 }
 
+TEST_F(JoinTest, ANodeWaitsForTheVerdictOfItsSeedALittleLongerThanItsDeadline) {
+  const Seed seed = start_seed(2, "127.0.0.1:0", std::chrono::milliseconds(2500));
+  JoinClient::Options asked = options(seed.address(), std::chrono::seconds(2));
+  asked.rank = 1;
+  const Result<Joined> joined = join(std::move(asked));
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().sentence(), "1 of 2 nodes have come within 2500ms: rank 1 (a node); missing: rank 0");
+}
+
 TEST_F(JoinTest, ADifferenceInConfigurationIsNamed) {
   const Seed seed = start_seed(2);
   Result<Joined> first = Error(ErrorCode::kInternal, "not yet");

@@ -33,7 +33,7 @@ struct Node {
 
 class Simulation {
  public:
-  explicit Simulation(std::uint64_t seed) : random_(seed), world_(1 + below(6)), machine_({world_, 60s}, now_) {
+  explicit Simulation(std::uint64_t seed) : random_(seed), world_(1 + below(6)), machine_({world_, 60s}) {
     for (int i = 0; i < world_; ++i) nodes_.push_back(make_node());
   }
 

@@ -24,7 +24,7 @@ class RendezvousTest : public testing::Test {
  protected:
   RendezvousTest() { restart(2); }
 
-  void restart(int world) { machine.emplace(Rendezvous::Options{world, 60s}, now); }
+  void restart(int world) { machine.emplace(Rendezvous::Options{world, 60s}); }
 
   static Rendezvous::Request request(int node, std::optional<Rank> rank = std::nullopt) {
     Rendezvous::Request asked;
@@ -203,6 +203,24 @@ TEST_F(RendezvousTest, NamesWhoIsMissingAtTheDeadline) {
             "(ranks 2, 3)");
   EXPECT_EQ(refusal(ask(5, request(5))), refusal(actions)) << "whoever comes later is told the same";
   EXPECT_EQ(machine->next_time(), base::Time::max());
+}
+
+TEST_F(RendezvousTest, CountsTheDeadlineFromTheFirstRequest) {
+  EXPECT_EQ(machine->next_time(), base::Time::max());
+  now += 3600s;
+  EXPECT_TRUE(machine->expire(now).empty());
+  EXPECT_FALSE(machine->failure());
+  accepted(1, request(1));
+  ready(1);
+  const base::Time first = now;
+  now += 30s;
+  machine->gone(1);
+  accepted(2, request(1));
+  ready(2);
+  EXPECT_EQ(machine->next_time(), first + 60s) << "later ones do not prolong it";
+  EXPECT_TRUE(machine->expire(first + 60s - 1ns).empty());
+  EXPECT_EQ(machine->expire(first + 60s).size(), 1u);
+  EXPECT_TRUE(machine->failure());
 }
 
 TEST_F(RendezvousTest, CountsWhoIsMissingWhenRanksWereNotAskedFor) {

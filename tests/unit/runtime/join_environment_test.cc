@@ -47,7 +47,7 @@ TEST(JoinEnvironment, LetsRankZeroOfAnotherLauncherRunTheSeed) {
                         {"NEXAR_SEED_FILE", "/s"}};
   auto plan = plan_in(torchrun);
   ASSERT_TRUE(plan) << plan.error().to_string();
-  EXPECT_EQ(plan->seed, (OwnSeed{"/s", "[::]:29500", 4}));
+  EXPECT_EQ(plan->seed, (OwnSeed{"/s", {"[::]:29500", "0.0.0.0:29500"}, 4}));
   EXPECT_EQ(plan->options.seed, "m:29500");
   torchrun["RANK"] = "1";
   plan = plan_in(torchrun);

@@ -18,7 +18,7 @@ struct LaunchOptions {
   bool prefix = true;              // mark lines with the rank that wrote them
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   std::optional<std::chrono::nanoseconds> timeout;
-  std::chrono::nanoseconds formation = std::chrono::minutes(10);  // programs may read data before they join
+  std::chrono::nanoseconds formation = std::chrono::seconds(60);  // from the first rank's join to the last one's
   std::vector<std::string> program;                               // and its arguments
 };
 
