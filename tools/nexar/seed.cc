@@ -120,7 +120,8 @@ void add_seed(CLI::App& app, Action& action) {
   from->add_option("--token-file", options->files.token,
                    "Make a new cluster, and write what nodes need to this file; an existing one is refused");
   from->require_option(1);
-  add_duration(*seed, "--formation", "How long after the first node the last one may come; 60s", [options](auto value) { options->formation = value; });
+  add_duration(*seed, "--formation", "How long after the first node the last one may come; 60s",
+               [options](auto value) { options->formation = value; });
   seed->add_flag("--once", options->once, "End when the world is formed");
   seed->callback([options, &action] { action = [options] { return run(*options); }; });
 }

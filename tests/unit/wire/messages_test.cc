@@ -71,12 +71,16 @@ TEST(Messages, ReachTheLimitsOfTheirTypes) {
   }
 }
 
+// Of long messages, whose inside repeats itself, the first kilobytes in full and then a place here and there: an odd step, so that all
+// positions within a field come up.
+std::size_t next_place(std::size_t place) { return place + (place < 32768 ? 1 : 61); }
+
 TEST(Messages, CutShortAreRefused) {
   for (const Sample& sample : samples()) {
     const Header header = *decode_header(sample.frame);
     if (rules_of(sample.type).length_max == kEagerBytesMax) continue;  // a carrier's payload has no inside
     const base::ByteView payload = base::ByteView(sample.frame).subspan(kHeaderBytes);
-    for (std::size_t size = 0; size < payload.size(); ++size) {
+    for (std::size_t size = 0; size < payload.size(); size = next_place(size)) {
       Header shorter = header;
       shorter.length = static_cast<std::uint32_t>(size);
       EXPECT_FALSE(decode_any(shorter, payload.first(size))) << sample.name << " cut to " << size;
@@ -104,7 +108,7 @@ bool skipped(std::size_t bit) { return bit >= 8192 && bit % 8 != bit / 8 % 8; }
 TEST(Messages, WithAnyBitFlippedAreRefusedOrWrittenTheSameAgain) {
   for (const Sample& sample : samples()) {
     std::vector<std::byte> frame = sample.frame;
-    for (std::size_t bit = 0; bit < frame.size() * 8; ++bit) {
+    for (std::size_t bit = 0; bit < frame.size() * 8; bit = next_place(bit)) {
       if (skipped(bit)) continue;
       frame[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
       const std::vector<std::byte> again = read_and_write(frame);
