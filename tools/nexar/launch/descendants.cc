@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -30,7 +29,8 @@ struct Process {
 // From /proc/PID/stat: `PID (NAME) STATE PARENT GROUP ...`. The name may hold anything, parentheses too.
 Process read_process(const std::filesystem::path& folder, pid_t pid) {
   std::ifstream file(folder / "stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text;
+  std::getline(file, text, '\0');  // which takes an error for the end: a process that goes while it is read is none
   const std::size_t name_end = text.rfind(')');
   Process process{pid, -1, -1, true};
   if (name_end == std::string::npos) return process;  // it has gone meanwhile
