@@ -1,20 +1,27 @@
-// Ranks that exchange messages.
+// Ranks that exchange messages and run collectives.
 //
 // Messages match by group, source and tag, in the order of sending. A small one (up to 64 KiB) goes at once, and its send returns when the
 // buffer may be used again; a larger one flows when its receive is posted. Messages that nobody reads slow their sender down, in their own
 // group and tag; they grow no memory and delay nothing else.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "nexar/data_type.h"
 #include "nexar/export.h"
 #include "nexar/ids.h"
 #include "nexar/message.h"
 #include "nexar/operation.h"
+#include "nexar/reduce_op.h"
 #include "nexar/result.h"
 
 namespace nexar {
@@ -40,7 +47,36 @@ struct OwnedMessage {
   Status status;
 };
 
-// A cheap handle; copies are the same group. Thread: any, several at once.
+// What a reduction does: an op of ours, or one of the application's own.
+//
+//   group.all_reduce(gradients, ReduceOp::kSum);
+//   group.all_reduce(lengths, longest);  // a UserOp
+class Reduction {
+ public:
+  Reduction(ReduceOp op) : op_(op) {}                                             // NOLINT: an op is a reduction
+  Reduction(UserOp op) : user_(std::make_shared<const UserOp>(std::move(op))) {}  // NOLINT: so is this
+  ReduceOp op() const { return op_; }                                             // when user_op() is null
+  const std::shared_ptr<const UserOp>& user_op() const { return user_; }
+
+ private:
+  ReduceOp op_ = ReduceOp::kSum;
+  std::shared_ptr<const UserOp> user_;
+};
+
+// What may be said of a single collective.
+struct CallOptions {
+  std::optional<std::chrono::nanoseconds> deadline{};  // of the whole call, transfers included; none: the entry and progress timeouts only
+  std::string algorithm{};                             // by name, the same on every rank; empty: the planner's choice
+};
+
+// Between the two halves of all_reduce_rs_ag: elements [first, first + count) of the buffer are reduced, the rest means nothing. Runs
+// inside the runtime: it may change its elements, and may not block or call nexar.
+using MiddleFunction = std::function<void(void* elements, std::uint64_t first, std::uint64_t count)>;
+
+// A cheap handle; copies are the same group.
+//
+// Thread: any, several at once; but collectives of one group are called one after the other, in the same order on every rank, and a second
+// one that comes while another is being called is refused.
 class NEXAR_API Group {
  public:
   Rank rank() const;
@@ -74,6 +110,103 @@ class NEXAR_API Group {
 
   // What such a receive would get now; nothing when no message waits.
   Result<std::optional<Status>> probe(Rank from, TagFilter tag) const;
+
+  // Collectives. Counts are elements. Buffers hold `count` elements, or `count` for each rank where that is said; send and recv may be the
+  // same, or one may be this rank's slot of the other, where the comment says so. Blocking forms return when this rank has its result and
+  // its buffers are its own; start_ forms return at once. Errors: kInvalidArgument before any data is sent; kMismatch when ranks called
+  // different things, naming who called what; kTimeout naming who is missing; kCancelled naming the rank and its error; kPeerLost.
+
+  // The reduction on all ranks, with the same bits. In place when send is recv.
+  Result<void> all_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                          const CallOptions& options = {}) const;
+  Operation start_all_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                             const CallOptions& options = {}) const;
+
+  // The same in two halves, in place: `middle` is called when this rank's chunk is reduced and before it goes to the others.
+  Result<void> all_reduce_rs_ag(void* buffer, std::uint64_t count, DataType type, const Reduction& op, MiddleFunction middle,
+                                const CallOptions& options = {}) const;
+  Operation start_all_reduce_rs_ag(void* buffer, std::uint64_t count, DataType type, const Reduction& op, MiddleFunction middle,
+                                   const CallOptions& options = {}) const;
+
+  // send[count * size] -> recv[count]: rank i gets slice i. recv may be the own slice of send, which is then overwritten whole.
+  Result<void> reduce_scatter(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                              const CallOptions& options = {}) const;
+  Operation start_reduce_scatter(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                                 const CallOptions& options = {}) const;
+  Result<void> reduce_scatter_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type, const Reduction& op,
+                                const CallOptions& options = {}) const;
+  Operation start_reduce_scatter_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type, const Reduction& op,
+                                   const CallOptions& options = {}) const;
+
+  // send[count] -> recv[count * size], in rank order. send may be the own slot of recv.
+  Result<void> all_gather(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options = {}) const;
+  Operation start_all_gather(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options = {}) const;
+  Result<void> all_gather_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type,
+                            const CallOptions& options = {}) const;
+  Operation start_all_gather_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type,
+                               const CallOptions& options = {}) const;
+
+  Result<void> broadcast(void* buffer, std::uint64_t count, DataType type, Rank root, const CallOptions& options = {}) const;
+  Operation start_broadcast(void* buffer, std::uint64_t count, DataType type, Rank root, const CallOptions& options = {}) const;
+
+  // Only the root's recv is written; elsewhere it may be null. In place at the root when send is recv.
+  Result<void> reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op, Rank root,
+                      const CallOptions& options = {}) const;
+  Operation start_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op, Rank root,
+                         const CallOptions& options = {}) const;
+
+  // count elements of each rank, count * size at the root: in recv of gather, in send of scatter; that of the others may be null. The
+  // root's own part may lie in its slot. In the v-forms the root gives every rank's count and the others give their own.
+  Result<void> gather(const void* send, void* recv, std::uint64_t count, DataType type, Rank root, const CallOptions& options = {}) const;
+  Operation start_gather(const void* send, void* recv, std::uint64_t count, DataType type, Rank root,
+                         const CallOptions& options = {}) const;
+  Result<void> gather_v(const void* send, std::uint64_t count, void* recv, std::span<const std::uint64_t> counts, DataType type, Rank root,
+                        const CallOptions& options = {}) const;
+  Operation start_gather_v(const void* send, std::uint64_t count, void* recv, std::span<const std::uint64_t> counts, DataType type,
+                           Rank root, const CallOptions& options = {}) const;
+  Result<void> scatter(const void* send, void* recv, std::uint64_t count, DataType type, Rank root, const CallOptions& options = {}) const;
+  Operation start_scatter(const void* send, void* recv, std::uint64_t count, DataType type, Rank root,
+                          const CallOptions& options = {}) const;
+  Result<void> scatter_v(const void* send, std::span<const std::uint64_t> counts, void* recv, std::uint64_t count, DataType type, Rank root,
+                         const CallOptions& options = {}) const;
+  Operation start_scatter_v(const void* send, std::span<const std::uint64_t> counts, void* recv, std::uint64_t count, DataType type,
+                            Rank root, const CallOptions& options = {}) const;
+
+  // send[count * size] -> recv[count * size]: slot j of recv is rank j's slot of this rank. Not in place.
+  Result<void> all_to_all(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options = {}) const;
+  Operation start_all_to_all(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options = {}) const;
+  Result<void> all_to_all_v(const void* send, std::span<const std::uint64_t> send_counts, void* recv,
+                            std::span<const std::uint64_t> recv_counts, DataType type, const CallOptions& options = {}) const;
+  Operation start_all_to_all_v(const void* send, std::span<const std::uint64_t> send_counts, void* recv,
+                               std::span<const std::uint64_t> recv_counts, DataType type, const CallOptions& options = {}) const;
+
+  // The reduction of ranks 0 to this one; exclusive: to the one before, rank 0 getting the neutral element. In place when send is recv.
+  Result<void> scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                    const CallOptions& options = {}) const;
+  Operation start_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                       const CallOptions& options = {}) const;
+  Result<void> exclusive_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                              const CallOptions& options = {}) const;
+  Operation start_exclusive_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
+                                 const CallOptions& options = {}) const;
+
+  // Nobody leaves before everybody has entered.
+  Result<void> barrier(const CallOptions& options = {}) const;
+  Operation start_barrier(const CallOptions& options = {}) const;
+
+  // Byte strings whose lengths the others do not know. What the root gives, on all ranks; what each gives, on all ranks or at the root
+  // (elsewhere nothing), in rank order. Of the start_ forms, Operation::take_bytes() and take_strings() have the result.
+  Result<std::vector<std::byte>> broadcast_bytes(std::span<const std::byte> bytes, Rank root, const CallOptions& options = {}) const;
+  Operation start_broadcast_bytes(std::span<const std::byte> bytes, Rank root, const CallOptions& options = {}) const;
+  Result<std::vector<std::vector<std::byte>>> all_gather_bytes(std::span<const std::byte> bytes, const CallOptions& options = {}) const;
+  Operation start_all_gather_bytes(std::span<const std::byte> bytes, const CallOptions& options = {}) const;
+  Result<std::vector<std::vector<std::byte>>> gather_bytes(std::span<const std::byte> bytes, Rank root,
+                                                           const CallOptions& options = {}) const;
+  Operation start_gather_bytes(std::span<const std::byte> bytes, Rank root, const CallOptions& options = {}) const;
+
+  // A collective: ranks that give the same color become a group, ordered by key and then by rank here. Without a color a rank is in none
+  // and gets nothing. The new group is a full one, and may be split again.
+  Result<std::optional<Group>> split(std::optional<int> color, int key, const CallOptions& options = {}) const;
 
   // For the runtime.
   Group(std::shared_ptr<runtime::NodeCore> core, std::uint64_t id) : core_(std::move(core)), id_(id) {}

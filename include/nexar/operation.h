@@ -56,6 +56,9 @@ class NEXAR_API Operation {
   // What an owned receive got; empty before it is done and for every other operation. Can be taken once.
   std::vector<std::byte> take_bytes();
 
+  // The same of all_gather_bytes and gather_bytes: a string of each rank.
+  std::vector<std::vector<std::byte>> take_strings();
+
  private:
   friend class OperationGroup;
   std::shared_ptr<runtime::OperationState> state_;
