@@ -13,7 +13,7 @@
 namespace nexar::transport::quic {
 
 inline constexpr std::size_t kRetryAbove = 16;
-inline constexpr std::size_t kPendingMax = 64;                                // about 100 KiB each: 6.4 MiB for strangers at most
+inline constexpr std::size_t kPendingMax = 48;                                // about 100 KiB each: 4.8 MiB for strangers at most
 inline constexpr base::Duration kHandshakeTimeout = std::chrono::seconds(3);  // then a pending handshake is dropped
 inline constexpr base::Duration kRetryTokenLifetime = std::chrono::seconds(10);
 
