@@ -1,0 +1,20 @@
+# The standard library's headers, compiled once for all targets of a kind: a third of the time of a build from nothing. Off for who works on nexar: ccache gives
+# more, and without it a header that a source forgets to include is noticed.
+option(NEXAR_PRECOMPILE "Compile the standard library's headers once" OFF)
+
+# nexar_precompile(TARGET KIND): targets of a KIND are compiled with the same flags. The first of them pays.
+function(nexar_precompile target kind)
+  if(NOT NEXAR_PRECOMPILE)
+    return()
+  endif()
+  # What g++ says of inlined code of the standard library is hidden when that comes from a system header, and not when it comes from here.
+  target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized)
+  get_property(first GLOBAL PROPERTY NEXAR_PRECOMPILED_${kind})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY NEXAR_PRECOMPILED_${kind} ${target})
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
+                            <thread> <unordered_map> <vector> ${ARGN})
+endfunction()
