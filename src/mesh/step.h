@@ -28,6 +28,7 @@ struct StepSend {
   enum class State : std::uint8_t { kIdle, kWaiting, kGranted, kDone };
   State state = State::kIdle;
   std::uint64_t transfer = 0;  // of kGranted
+  std::uint64_t flow = 0;      // the same as the port numbers it
 };
 
 struct StepReceive {
@@ -40,7 +41,9 @@ struct StepReceive {
   // Kept by the port.
   enum class State : std::uint8_t { kIdle, kPosted, kArriving, kDone };
   State state = State::kIdle;
+  bool wanted = false;         // its sender was told to send it without credit
   std::uint64_t transfer = 0;  // that it has granted; 0: none
+  std::uint64_t flow = 0;      // the same as the port numbers it
 };
 
 // Hears what becomes of an operation's messages. May call the port back, and may leave.
