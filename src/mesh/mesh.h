@@ -18,6 +18,7 @@
 #include "mesh/message.h"
 #include "mesh/outbox.h"
 #include "mesh/peer.h"
+#include "mesh/steps.h"
 #include "transport/link.h"
 #include "wire/link_messages.h"
 
@@ -71,6 +72,9 @@ class Mesh {
   IncomingTransfers& incoming(Rank rank) { return peer(rank).incoming(); }
   ControlLane& control(Rank rank) { return peer(rank).control(); }
 
+  // The messages of collectives.
+  Steps& steps() { return steps_; }
+
   const Matcher& matcher() const { return matcher_; }
   std::uint64_t frames_of_other_epochs() const { return frames_of_other_epochs_; }
 
@@ -87,6 +91,7 @@ class Mesh {
   std::optional<Error> verdict_;
   std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Peer>> peers_;
+  Steps steps_{peers_, verdict_};
 };
 
 }  // namespace nexar::mesh

@@ -6,8 +6,14 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "mesh/steps.h"
 
 namespace nexar::mesh {
+namespace {
+
+bool is_collective(const wire::Header& header) { return (header.flags & wire::kFlagCollective) != 0; }
+
+}  // namespace
 
 Peer::Peer(Rank rank, Surroundings surroundings)
     : rank_(rank),
@@ -18,7 +24,8 @@ Peer::Peer(Rank rank, Surroundings surroundings)
                   if (link_ != nullptr) link_->bulk_ready();
                 }),
       outgoing_(rank, control_lane_, link_way_),
-      incoming_(rank, control_lane_) {}
+      incoming_(rank, control_lane_),
+      steps_({rank, around_.epoch, around_.limits, around_.steps, control_lane_}) {}
 
 void Peer::attach(transport::Link& link, const EagerLimits& limits) {
   link_ = &link;
@@ -30,6 +37,7 @@ void Peer::attach(transport::Link& link, const EagerLimits& limits) {
 void Peer::on_ready() {
   ready_ = true;
   link_->set_bulk_source(&link_way_);
+  steps_.begin(*link_, peer_limits_);
   for (auto& [group, box] : outboxes_) drain(group, box);
   tell(around_.events.ready, rank_);
 }
@@ -53,7 +61,7 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     return static_cast<transport::Sink*>(nullptr);
   }
   switch (header.type) {
-    case wire::FrameType::kMessage: return begin_message(header);
+    case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame(header) : begin_message(header);
     case wire::FrameType::kBulk: return arrivals_.on_frame(header);
     case wire::FrameType::kAnnounce: announce_.clear(); return &announce_sink_;
     default: break;
@@ -68,7 +76,7 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
 Result<void> Peer::on_frame_end(const wire::Header& header) {
   if (is_drained(header)) return {};
   switch (header.type) {
-    case wire::FrameType::kMessage: return end_message(header);
+    case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame_end(header) : end_message(header);
     case wire::FrameType::kBulk: return arrivals_.on_frame_end(header);
     case wire::FrameType::kAnnounce: {
       const Result<wire::Announce> announce = wire::decode_frame<wire::Announce>(header, announce_);
@@ -111,6 +119,21 @@ Result<void> Peer::on_control(const wire::Header& header) {
   }
   if (revoked_ || leaving_) return {};
   switch (header.type) {
+    case wire::FrameType::kVerdict:
+      return decoded.template operator()<wire::Verdict>([&](const wire::Verdict& m) {
+        tell(around_.events.verdict, rank_, header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kProbe:
+      return decoded.template operator()<wire::Probe>([&](const wire::Probe& m) {
+        tell(around_.events.probe, rank_, header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kProbeReply:
+      return decoded.template operator()<wire::ProbeReply>([&](const wire::ProbeReply& m) {
+        tell(around_.events.probe_reply, rank_, header.group, m);
+        return Result<void>();
+      });
     case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(header.group, m); });
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
     case wire::FrameType::kWatermark:
@@ -123,6 +146,10 @@ Result<void> Peer::on_control(const wire::Header& header) {
       return decoded.template operator()<wire::Withdraw>([&](const auto& m) { return on_withdraw(header.group, m); });
     case wire::FrameType::kCredit:
       return decoded.template operator()<wire::Credit>([&](const wire::Credit& m) {
+        if (m.kind == wire::Kind::kCollective) {
+          steps_.on_credit(header.group, m);
+          return Result<void>();
+        }
         Outbox& box = outbox(header.group);
         box.credit(m.bytes, m.messages);
         drain(header.group, box);
@@ -143,6 +170,7 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   link_->abort("goodbye");
   departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
   end_operations(*departure_);
+  around_.steps.on_departure(rank_, *departure_);
   tell(around_.events.left, rank_);
   return {};
 }
@@ -153,6 +181,7 @@ void Peer::on_room(wire::Lane lane) {
     return;
   }
   for (auto& [group, box] : outboxes_) drain(group, box);
+  steps_.drain();
 }
 
 bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
@@ -177,6 +206,7 @@ void Peer::on_end(const transport::LinkEnd& end) {
   for (std::size_t lane = 0; lane < counters_.size(); ++lane) counters_[lane] = link_->counters(static_cast<wire::Lane>(lane));
   link_ = nullptr;
   control_lane_.end();
+  steps_.end();
   const bool was_ready = std::exchange(ready_, false);
   if (was_ready && !departure_ && !leaving_) tell(around_.events.lost, rank_, end);
   tell(around_.events.ended, rank_);

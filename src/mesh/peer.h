@@ -23,6 +23,7 @@
 #include "mesh/outbox.h"
 #include "mesh/outgoing_transfers.h"
 #include "mesh/regions.h"
+#include "mesh/step_lane.h"
 #include "transport/link.h"
 #include "wire/frame.h"
 #include "wire/link_messages.h"
@@ -45,6 +46,7 @@ class Peer final : public transport::LinkHandler {
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
     base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
+    Steps& steps;
   };
 
   Peer(Rank rank, Surroundings surroundings);
@@ -94,6 +96,10 @@ class Peer final : public transport::LinkHandler {
   OutgoingTransfers& outgoing() { return outgoing_; }
   IncomingTransfers& incoming() { return incoming_; }
   ControlLane& control() { return control_lane_; }
+
+  // The small messages of collectives; and what waits here of a large one that nobody asks for.
+  StepLane& steps() { return steps_; }
+  void announce(GroupId group, wire::Announce announcement);
 
   // transport::LinkHandler
   void on_ready() override;
@@ -161,6 +167,7 @@ class Peer final : public transport::LinkHandler {
   IncomingTransfers incoming_;
   IncomingTransfers::Arrivals arrivals_{incoming_, 0};                // by the link
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
+  StepLane steps_;
   EagerLimits peer_limits_{};
   bool ready_ = false;
   bool revoked_ = false;

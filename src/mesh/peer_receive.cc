@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "mesh/peer.h"
+#include "mesh/steps.h"
 
 namespace nexar::mesh {
 
@@ -21,8 +22,6 @@ Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
 Result<transport::Sink*> Peer::begin_message(const wire::Header& header) {
   const Result<wire::EagerMessage> message = wire::read_header<wire::EagerMessage>(header);
   if (!message) return message.error();
-  if (message->kind != wire::Kind::kPointToPoint)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} sent a collective's message; none runs", rank_));
   Inbox& inbox = inboxes_[header.group];
   inbox.outstanding_bytes += header.length;
   ++inbox.outstanding_messages;
@@ -97,8 +96,10 @@ void Peer::deliver(Receive& receive, std::unique_ptr<Arrival> arrival) {
 }
 
 Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce& announce) {
-  if (announce.kind != wire::Kind::kPointToPoint)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} announced a collective's message; none runs", rank_));
+  if (announce.kind == wire::Kind::kCollective) {
+    around_.steps.on_announced(rank_, header.group, announce);
+    return {};
+  }
   last_announced_ = announce.transfer;
   if (withdrawn_early_.erase(announce.transfer) > 0) return {};
   Inbox& inbox = inboxes_[header.group];
@@ -149,6 +150,10 @@ void Peer::give_back(GroupId group, std::uint64_t bytes) {
 }
 
 Result<void> Peer::on_queued(GroupId group, const wire::Queued& queued) {
+  if (queued.kind == wire::Kind::kCollective) {
+    steps_.on_queued(group, queued);
+    return {};
+  }
   Inbox& inbox = inboxes_[group];
   inbox.sender_queues = queued.messages > 0;
   if (inbox.sender_queues) around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
@@ -165,6 +170,10 @@ void Peer::want(const Receive& receive) {
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
+  if ((withdraw.transfer & wire::kChosenByReceiver) != 0) {  // it was not announced: we had granted it ahead
+    incoming_.on_withdraw(withdraw);
+    return {};
+  }
   if (withdraw.transfer > last_announced_) {
     if (withdrawn_early_.size() == kWithdrawnEarlyMax)
       return Error(ErrorCode::kRefused,

@@ -61,6 +61,15 @@ bool Peer::announce(Send& send) {
   return true;
 }
 
+// Where there is no room nothing is said: it is said again while it waits.
+void Peer::announce(GroupId group, wire::Announce announcement) {
+  if (link_ == nullptr || !ready_) return;
+  announcement.transfer = outgoing_.take_number();
+  std::vector<std::byte> frame(wire::frame_bytes_max<wire::Announce>());
+  frame.resize(wire::encode_frame(announcement, {.group = group, .epoch = around_.epoch}, frame));
+  (void)link_->send(*wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes));
+}
+
 // Sends what waits, in order, as far as credit, announcements and the lane allow. Completions may add to what waits or take from it.
 void Peer::drain(GroupId group, Outbox& box) {
   while (!box.waiting.empty()) {
@@ -93,7 +102,7 @@ bool Peer::satisfy_want(Outbox& box, Send& send) {
 }
 
 Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
-  if (want.kind != wire::Kind::kPointToPoint) return {};
+  if (want.kind == wire::Kind::kCollective) return steps_.on_want(group, want);
   Outbox& box = outbox(group);
   const std::optional<Tag> tag = want.any_tag ? std::nullopt : std::optional<Tag>(want.key);
   const auto waiting = std::find_if(box.waiting.begin(), box.waiting.end(), [&](const Send* send) { return !tag || send->tag == *tag; });
