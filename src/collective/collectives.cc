@@ -77,7 +77,7 @@ std::unique_ptr<Operation> Collectives::unused() {
 // Nothing of it was sent; whoever waits for this rank's part learns that none will come.
 void Collectives::refuse(Call& call, GroupState& group, Sequence sequence, const Error& error) {
   const Error verdict = verdict_for_others(error, group.self, call.descriptor, sequence);
-  group.remember({sequence, call.descriptor, verdict});
+  group.remember({sequence, std::nullopt, verdict});
   environment_.port.skip(group.id, sequence);
   for (Rank rank = 0; rank < group.size(); ++rank)
     if (rank != group.self)

@@ -23,9 +23,9 @@ inline constexpr std::size_t kInFlightMax = 4096;
 
 // How an operation ended here.
 struct Ended {
-  Sequence sequence = 0;  // 0: nothing is remembered here
-  wire::CallDescriptor call{};
-  std::optional<Error> verdict{};  // as the others were told; nothing after success
+  Sequence sequence = 0;                       // 0: nothing is remembered here
+  std::optional<wire::CallDescriptor> call{};  // nothing of one that was wrong in itself
+  std::optional<Error> verdict{};              // as the others were told; nothing after success
 };
 
 // Thread: engine. Owned by Collectives.

@@ -94,9 +94,8 @@ void StepLane::on_credit(GroupId group, const wire::Credit& credit) {
 // A receive of the peer waits for just this step. If there is no room for it now, it goes with the others when there is.
 Result<void> StepLane::on_want(GroupId group, const wire::Want& want) {
   Outgoing& to = outgoing(group);
-  const auto waiting = std::find_if(to.waiting.begin(), to.waiting.end(), [&](const auto& one) {
-    return one.first->sequence == want.key && one.second->part == want.step;
-  });
+  const auto waiting = std::find_if(to.waiting.begin(), to.waiting.end(),
+                                    [&](const auto& one) { return one.first->sequence == want.key && one.second->part == want.step; });
   if (waiting == to.waiting.end()) {
     std::erase_if(to.wants, [&](const Named& one) { return around_.steps.is_over(group, one.first); });
     if (around_.steps.is_over(group, want.key)) return {};
@@ -190,10 +189,10 @@ void StepLane::give_back(GroupId group, std::uint64_t bytes) {
   if (from.due_bytes * 2 < around_.limits.bytes && from.due_messages * 2 < around_.limits.messages) return;
   from.outstanding_bytes -= from.due_bytes;
   from.outstanding_messages -= from.due_messages;
-  around_.control.send(wire::Credit{.kind = wire::Kind::kCollective,
-                                    .bytes = std::exchange(from.due_bytes, 0),
-                                    .messages = std::exchange(from.due_messages, 0)},
-                       group);
+  around_.control.send(
+      wire::Credit{
+          .kind = wire::Kind::kCollective, .bytes = std::exchange(from.due_bytes, 0), .messages = std::exchange(from.due_messages, 0)},
+      group);
 }
 
 }  // namespace nexar::mesh

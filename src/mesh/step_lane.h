@@ -1,7 +1,7 @@
 // The small messages of collectives to one peer and from it, and their credit.
 //
-// A step goes at once while the peer has credit for it. Otherwise it waits here and the peer is told that something does; the peer then asks
-// by name for what its posted receives wait for, and that is sent beyond the credit: the excess is bounded by those receives. So an
+// A step goes at once while the peer has credit for it. Otherwise it waits here and the peer is told that something does; the peer then
+// asks by name for what its posted receives wait for, and that is sent beyond the credit: the excess is bounded by those receives. So an
 // operation that is ahead and has used all the credit never holds up one that is needed now.
 //
 // Thread: engine. Owned by a Peer.

@@ -1,7 +1,7 @@
 // Pairs the messages of collectives with the operations that they belong to.
 //
-// A message is known by (group, sequence number, part) and its sender. Small ones go and come by the peers' StepLanes; what comes before its
-// receive is posted is kept under the sender's credit. Large ones flow under grants that their receives give when they are posted. What
+// A message is known by (group, sequence number, part) and its sender. Small ones go and come by the peers' StepLanes; what comes before
+// its receive is posted is kept under the sender's credit. Large ones flow under grants that their receives give when they are posted. What
 // belongs to an operation that has ended here is drained.
 //
 // Thread: engine. Owned by Mesh.
@@ -93,8 +93,8 @@ class Steps final : public StepPort {
     std::uint64_t fingerprint;
   };
   struct Group {
-    bool unknown = false;  // made by a peer's message; nothing was entered yet
-    Sequence last = 0;     // that was entered or skipped
+    bool unknown = false;                  // made by a peer's message; nothing was entered yet
+    Sequence last = 0;                     // that was entered or skipped
     std::vector<StepOperation*> active{};  // in the order of their numbers
     std::vector<std::unique_ptr<KeptStep>> kept{};
     std::vector<KeptGrant> grants{};

@@ -47,8 +47,7 @@ void Steps::on_flowed_in(std::uint64_t number, const Result<void>& result) {
 bool Steps::use_kept_grant(StepOperation& operation, StepSend& send) {
   Group& group = groups_[operation.group];
   const auto found = std::find_if(group.grants.begin(), group.grants.end(), [&](const KeptGrant& one) {
-    return one.from == send.peer && one.part == send.part && one.sequence == operation.sequence &&
-           one.fingerprint == operation.fingerprint;
+    return one.from == send.peer && one.part == send.part && one.sequence == operation.sequence && one.fingerprint == operation.fingerprint;
   });
   if (found == group.grants.end()) return false;
   const KeptGrant grant = *found;
@@ -116,11 +115,12 @@ void Steps::on_refused(Rank from, const wire::Refuse& refuse) {
 void Steps::announce(StepOperation& operation) {
   for (const StepSend* send : operation.sends) {
     if (send->state != StepSend::State::kWaiting || send->data.bytes <= wire::kEagerBytesMax) continue;
-    peer(send->peer).announce(operation.group, {.kind = wire::Kind::kCollective,
-                                                .key = operation.sequence,
-                                                .step = send->part,
-                                                .bytes = send->data.bytes,
-                                                .fingerprint = operation.fingerprint});
+    peer(send->peer)
+        .announce(operation.group, {.kind = wire::Kind::kCollective,
+                                    .key = operation.sequence,
+                                    .step = send->part,
+                                    .bytes = send->data.bytes,
+                                    .fingerprint = operation.fingerprint});
   }
 }
 
