@@ -28,6 +28,7 @@ struct Events {
   std::function<void(Rank, std::uint64_t group, const wire::Verdict&)> verdict{};
   std::function<void(Rank, std::uint64_t group, const wire::Probe&)> probe{};
   std::function<void(Rank, std::uint64_t group, const wire::ProbeReply&)> probe_reply{};
+  std::function<void(Rank)> lanes_settled{};                 // forced TCP lanes are open, or cannot be opened: Lanes::report() says
   // The peer can take a part of an operation, which OutgoingTransfers::begin_ahead() sends; or, before that was called, cannot any more.
   std::function<void(Rank, std::uint64_t group, const wire::Grant&)> granted_ahead{};
   std::function<void(Rank, const wire::Refuse&)> refused_ahead{};

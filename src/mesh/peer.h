@@ -17,6 +17,7 @@
 #include "mesh/control_lane.h"
 #include "mesh/events.h"
 #include "mesh/incoming_transfers.h"
+#include "mesh/lanes.h"
 #include "mesh/matcher.h"
 #include "mesh/message.h"
 #include "mesh/message_sink.h"
@@ -40,12 +41,14 @@ class Peer final : public transport::LinkHandler {
  public:
   // What a peer needs of the mesh.
   struct Surroundings {
+    Rank self;
     Matcher& matcher;
     const EagerLimits& limits;  // what this node keeps of early messages
     Epoch epoch;
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
-    base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
+    base::ByteSpan scratch;        // kBulkBytesMax, between two calls of no meaning
+    const LaneEnvironment* lanes;  // null: none
     Steps& steps;
   };
 
@@ -60,6 +63,8 @@ class Peer final : public transport::LinkHandler {
 
   // That it has left, as those who still want something from it are told.
   const std::optional<Error>& departure() const { return departure_; }
+
+  const Lanes& lanes() const { return lanes_; }
 
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;
@@ -165,7 +170,8 @@ class Peer final : public transport::LinkHandler {
   BulkWay link_way_;
   OutgoingTransfers outgoing_;
   IncomingTransfers incoming_;
-  IncomingTransfers::Arrivals arrivals_{incoming_, 0};                // by the link
+  IncomingTransfers::Arrivals arrivals_{incoming_, 0};  // by the link
+  Lanes lanes_;
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
   StepLane steps_;
   EagerLimits peer_limits_{};
