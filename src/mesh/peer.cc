@@ -20,6 +20,7 @@ void Peer::on_ready() {
   ready_ = true;
   link_->set_bulk_source(this);
   for (auto& [group, box] : outboxes_) drain(group, box);
+  if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);
   tell(around_.events.ready, rank_);
 }
 
@@ -28,10 +29,12 @@ const transport::LaneCounters& Peer::counters(wire::Lane lane) const {
 }
 
 // What nobody here wants any more: frames of another epoch, everything of a peer that has left, and messages when the epoch is over or this
-// node leaves.
+// node leaves. Calls go on when an epoch ends.
 bool Peer::is_drained(const wire::Header& header) const {
   if (header.type == wire::FrameType::kGoodbye) return false;
-  if (departure_ || header.epoch != around_.epoch) return true;
+  if (departure_) return true;
+  if (header.lane() == wire::Lane::kRpc) return leaving_.has_value();
+  if (header.epoch != around_.epoch) return true;
   return (revoked_ || leaving_) && header.lane() != wire::Lane::kControl;
 }
 
@@ -46,6 +49,11 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     case wire::FrameType::kBulk: return begin_bulk(header);
     case wire::FrameType::kAnnounce: announce_.clear(); return &announce_sink_;
     default: break;
+  }
+  if (header.lane() == wire::Lane::kRpc && around_.rpc != nullptr) {
+    rpc_payload_.clear();
+    rpc_payload_.reserve(header.length);
+    return &rpc_sink_;
   }
   if (header.lane() != wire::Lane::kControl)
     return Error(ErrorCode::kRefused,
@@ -63,8 +71,9 @@ Result<void> Peer::on_frame_end(const wire::Header& header) {
       const Result<wire::Announce> announce = wire::decode_frame<wire::Announce>(header, announce_);
       return announce ? on_announce(header, *announce) : Result<void>(announce.error());
     }
-    default: return on_control(header);
+    default: break;
   }
+  return header.lane() == wire::Lane::kRpc ? around_.rpc->on_rpc_frame(rank_, header, rpc_payload_) : on_control(header);
 }
 
 // One line for each type: decode it, then act.
@@ -130,6 +139,7 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   link_->abort("goodbye");
   departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
   end_operations(*departure_);
+  end_calls(*departure_);
   tell(around_.events.left, rank_);
   return {};
 }
@@ -137,6 +147,10 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
 void Peer::on_room(wire::Lane lane) {
   if (lane == wire::Lane::kControl) {
     if (send_backlog() && leaving_ && link_ != nullptr) link_->close(*leaving_);
+    return;
+  }
+  if (lane == wire::Lane::kRpc) {
+    if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);
     return;
   }
   for (auto& [group, box] : outboxes_) drain(group, box);
@@ -175,6 +189,8 @@ void Peer::on_end(const transport::LinkEnd& end) {
   backlog_.clear();
   backlog_bytes_ = 0;
   const bool was_ready = std::exchange(ready_, false);
+  if (was_ready)
+    end_calls(Error(ErrorCode::kPeerLost, fmt::format("the link to rank {} has ended", rank_)).with_rank(rank_).with_cause(end.error));
   if (was_ready && !departure_ && !leaving_) tell(around_.events.lost, rank_, end);
   tell(around_.events.ended, rank_);
 }
@@ -203,6 +219,12 @@ void Peer::end_operations(const Error& verdict) {
 
   for (Send* send : sends) finish(*send, verdict);
   for (Receive* receive : receives) finish(*receive, verdict);
+}
+
+void Peer::end_calls(const Error& why) {
+  if (gone_) return;
+  gone_ = why;
+  if (around_.rpc != nullptr) around_.rpc->on_rpc_gone(rank_, why);
 }
 
 void Peer::finish(Send& send, Result<void> result) {

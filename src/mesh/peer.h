@@ -21,6 +21,7 @@
 #include "mesh/message.h"
 #include "mesh/outbox.h"
 #include "mesh/regions.h"
+#include "mesh/rpc_frames.h"
 #include "transport/link.h"
 #include "wire/frame.h"
 #include "wire/link_messages.h"
@@ -46,6 +47,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
     base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
+    RpcFrames* const& rpc;   // null while nobody takes them
   };
 
   Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(surroundings) {}
@@ -59,6 +61,14 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
 
   // That it has left, as those who still want something from it are told.
   const std::optional<Error>& departure() const { return departure_; }
+
+  // The same of one that has left or whose link has ended: nothing reaches it any more.
+  const std::optional<Error>& gone() const { return gone_; }
+
+  // False when the lane has no room or there is no link yet. The peer is not gone.
+  [[nodiscard]] bool send_rpc(const wire::Header& header, base::ByteView payload) {
+    return ready_ && link_ != nullptr && link_->send(header, payload);
+  }
 
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;
@@ -141,6 +151,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void take_message(base::ByteView bytes);
   void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
   void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
+  void take_rpc(base::ByteView bytes) { rpc_payload_.insert(rpc_payload_.end(), bytes.begin(), bytes.end()); }
   void take_bulk(base::ByteView bytes);
   Result<transport::Sink*> begin_message(const wire::Header& header);
   Result<transport::Sink*> begin_bulk(const wire::Header& header);
@@ -160,6 +171,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   Result<void> on_goodbye(const wire::Goodbye& goodbye);
   bool is_drained(const wire::Header& header) const;
   void end_operations(const Error& verdict);
+  void end_calls(const Error& why);
   bool send_backlog();
   Result<void> on_grant(const wire::Grant& grant);
   Result<void> on_refuse(const wire::Refuse& refuse);
@@ -179,6 +191,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   bool revoked_ = false;
   std::optional<std::string> leaving_;  // we did, or will when the backlog is sent
   std::optional<Error> departure_;
+  std::optional<Error> gone_;
   std::array<transport::LaneCounters, 4> counters_{};  // of a link that has ended
 
   std::map<GroupId, Outbox> outboxes_;
@@ -200,6 +213,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
 
   std::vector<std::byte> control_;  // payload of the control or announce frame that is arriving
   std::vector<std::byte> announce_;
+  std::vector<std::byte> rpc_payload_;
   std::uint64_t bulk_transfer_ = 0;  // of the bulk frame that is arriving; 0 when nobody wants it
 
   // Lanes interleave, so each has a sink of its own.
@@ -212,6 +226,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   LaneSink<&Peer::take_message> message_sink_{*this};
   LaneSink<&Peer::take_control> control_sink_{*this};
   LaneSink<&Peer::take_announce> announce_sink_{*this};
+  LaneSink<&Peer::take_rpc> rpc_sink_{*this};
   LaneSink<&Peer::take_bulk> bulk_sink_{*this};
 
   std::deque<std::vector<std::byte>> backlog_;  // control frames that found no room
