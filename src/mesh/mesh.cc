@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "mesh/peer_control.h"
 
 namespace nexar::mesh {
 namespace {
@@ -32,7 +31,8 @@ void finish(Receive& receive, Result<Status> result) {
 Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits)
     : self_(self), epoch_(epoch), limits_(limits), events_(std::move(events)) {
   for (Rank rank = 0; rank < size; ++rank)
-    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, rpc_}));
+    peers_.push_back(
+        std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, rpc_}));
 }
 
 void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {

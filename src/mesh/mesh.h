@@ -77,6 +77,11 @@ class Mesh {
   // Sends a ping on the control lane; false when there is no link to that rank.
   bool ping(Rank rank, std::uint64_t nonce, std::uint64_t time) { return peer(rank).ping(nonce, time); }
 
+  // Large transfers to a peer and from it (transfers.h), and control frames about them.
+  OutgoingTransfers& outgoing(Rank rank) { return peer(rank).outgoing(); }
+  IncomingTransfers& incoming(Rank rank) { return peer(rank).incoming(); }
+  ControlLane& control(Rank rank) { return peer(rank).control(); }
+
   const Matcher& matcher() const { return matcher_; }
   std::uint64_t frames_of_other_epochs() const { return frames_of_other_epochs_; }
 
