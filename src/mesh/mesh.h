@@ -81,6 +81,7 @@ class Mesh {
   OutgoingTransfers& outgoing(Rank rank) { return peer(rank).outgoing(); }
   IncomingTransfers& incoming(Rank rank) { return peer(rank).incoming(); }
   ControlLane& control(Rank rank) { return peer(rank).control(); }
+  CallBodies& bodies(Rank rank) { return peer(rank).bodies(); }
 
   const Matcher& matcher() const { return matcher_; }
   std::uint64_t frames_of_other_epochs() const { return frames_of_other_epochs_; }

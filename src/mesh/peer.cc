@@ -44,7 +44,8 @@ const transport::LaneCounters& Peer::counters(wire::Lane lane) const {
 bool Peer::is_drained(const wire::Header& header) const {
   if (header.type == wire::FrameType::kGoodbye) return false;
   if (departure_) return true;
-  if (header.lane() == wire::Lane::kRpc) return leaving_.has_value();
+  if (header.lane() == wire::Lane::kRpc || (header.type == wire::FrameType::kBulk && wire::is_of_call(header.id)))
+    return leaving_.has_value();
   if (header.epoch != around_.epoch) return true;
   return (revoked_ || leaving_) && header.lane() != wire::Lane::kControl;
 }
@@ -118,7 +119,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
       });
     default: break;
   }
-  if (revoked_ || leaving_) return {};
+  if (leaving_ || (revoked_ && !wire::is_of_call(header.id))) return {};
   switch (header.type) {
     case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(header.group, m); });
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
@@ -216,8 +217,8 @@ void Peer::end_operations(const Error& verdict) {
 
   for (Send* send : sends) finish(*send, verdict);
   for (Receive* receive : receives) finish(*receive, verdict);
-  outgoing_.end_all(verdict);
-  incoming_.end_all(verdict);
+  outgoing_.end_all_but_calls(verdict);
+  incoming_.end_all_but_calls(verdict);
 }
 
 void Peer::end_calls(const Error& why) {

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "mesh/bulk_way.h"
+#include "mesh/call_bodies.h"
 #include "mesh/control_lane.h"
 #include "mesh/events.h"
 #include "mesh/incoming_transfers.h"
@@ -104,6 +105,7 @@ class Peer final : public transport::LinkHandler {
   OutgoingTransfers& outgoing() { return outgoing_; }
   IncomingTransfers& incoming() { return incoming_; }
   ControlLane& control() { return control_lane_; }
+  CallBodies& bodies() { return bodies_; }
 
   // transport::LinkHandler
   void on_ready() override;
@@ -171,6 +173,7 @@ class Peer final : public transport::LinkHandler {
   BulkWay link_way_;
   OutgoingTransfers outgoing_;
   IncomingTransfers incoming_;
+  CallBodies bodies_{rank_, control_lane_, outgoing_, incoming_};
   IncomingTransfers::Arrivals arrivals_{incoming_, 0};                // by the link
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
   EagerLimits peer_limits_{};

@@ -165,6 +165,10 @@ void Peer::want(const Receive& receive) {
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
+  if (wire::is_of_call(withdraw.transfer)) {
+    incoming_.on_withdraw(withdraw);
+    return {};
+  }
   if (withdraw.transfer > last_announced_) {
     if (withdrawn_early_.size() == kWithdrawnEarlyMax)
       return Error(ErrorCode::kRefused,

@@ -51,9 +51,7 @@ Result<void> Service::on_rpc_frame(Rank from, const wire::Header& header, std::v
     case wire::FrameType::kRpcReply: on_reply(from, header.id, std::move(payload)); return {};
     case wire::FrameType::kRpcLargeReply: {
       const auto m = wire::decode_frame<wire::RpcLargeReply>(header, payload);
-      if (!m) return m.error();
-      on_large_reply(from, header.group, *m);
-      return {};
+      return m ? on_large_reply(from, header.group, *m) : Result<void>(m.error());
     }
     case wire::FrameType::kRpcFailure: {
       const auto m = wire::decode_frame<wire::RpcFailure>(header, payload);
@@ -95,7 +93,7 @@ void Service::begin_close(const Error& why) {
     served->cancelled.store(true, std::memory_order_relaxed);
     if (runs) continue;
     if (!std::exchange(served->answered, true)) fail(served->caller, served->scope, served->id, wire::RpcStatus::kRefused, why);
-    if (served->receiving.transfer != 0) mesh_.incoming(served->caller).cancel(std::exchange(served->receiving.transfer, 0));
+    if (served->receiving.transfer != 0) mesh_.bodies(served->caller).stop(std::exchange(served->receiving.transfer, 0));
     remove(*served);
   }
 }

@@ -92,7 +92,7 @@ class Service final : private mesh::RpcFrames {
   void send_request(Call& call, base::Time now);
   void call_self(const Call& call);
   void on_reply(Rank from, std::uint64_t id, std::vector<std::byte> result);
-  void on_large_reply(Rank from, std::uint64_t scope, const wire::RpcLargeReply& reply);
+  Result<void> on_large_reply(Rank from, std::uint64_t scope, const wire::RpcLargeReply& reply);
   void on_failure(Rank from, const wire::RpcFailure& failure);
   void finish(Call& call, Result<std::vector<std::byte>> result);
   void drop_transfers(Call& call);

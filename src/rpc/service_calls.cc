@@ -42,8 +42,7 @@ void Service::send_request(Call& call, base::Time now) {
                                      call.arguments);
   }
   call.sending.region = {call.arguments.data(), call.arguments.size()};
-  call.sending.transfer = mesh_.offer(
-      call.peer, {.owner = {.group = call.scope, .key = call.function}, .regions = std::span(&call.sending.region, 1), .done = [&call](Result<void>) {
+  call.sending.transfer = mesh_.bodies(call.peer).offer({.owner = {.group = call.scope, .key = call.function}, .regions = std::span(&call.sending.region, 1), .done = [&call](Result<void>) {
                     call.sending.transfer = 0;  // when it has failed, the callee says why, or is gone
                   }});
   frames(call.peer).say(wire::RpcLargeRequest{.call = call.id,
@@ -72,33 +71,27 @@ void Service::on_reply(Rank from, std::uint64_t id, std::vector<std::byte> resul
   finish(*call, std::move(result));
 }
 
-void Service::on_large_reply(Rank from, std::uint64_t scope, const wire::RpcLargeReply& reply) {
-  const auto refuse = [&] {
-    mesh_.control(from).send(wire::Refuse{.transfer = reply.transfer, .reason = wire::RefuseReason::kCancelled}, scope);
-  };
+Result<void> Service::on_large_reply(Rank from, std::uint64_t scope, const wire::RpcLargeReply& reply) {
   Call* call = calls_.find(from, reply.call);
   if (call == nullptr || call->receiving.transfer != 0) {
     ++counters_.late_answers;
-    return refuse();
+    return mesh_.bodies(from).decline(reply.transfer, scope);
   }
   if (auto admitted = calls_.admit_result(*call, reply.bytes); !admitted) {
-    refuse();
-    return finish(*call, answered(*call, wire::RpcStatus::kRefused, admitted.error()));
+    finish(*call, answered(*call, wire::RpcStatus::kRefused, admitted.error()));
+    return mesh_.bodies(from).decline(reply.transfer, scope);
   }
   call->receiving.bytes.resize(static_cast<std::size_t>(reply.bytes));
   call->receiving.transfer = reply.transfer;
-  mesh_.incoming(from).grant(reply.transfer, {.owner = {.group = scope, .key = call->function},
-                                              .bytes = reply.bytes,
-                                              .sink = &call->receiving,
-                                              .done = [this, call](Result<void> arrived) {
-                                                call->receiving.transfer = 0;
-                                                if (arrived)
-                                                  finish(*call, std::move(call->receiving.bytes));
-                                                else if (arrived.error().code() == ErrorCode::kPeerLost)
-                                                  finish(*call, peer_gone(*call, arrived.error()));
-                                                else
-                                                  finish(*call, answered(*call, wire::RpcStatus::kCancelled, arrived.error()));
-                                              }});
+  const auto arrived = [this, call](Result<void> result) {
+    call->receiving.transfer = 0;
+    if (result)
+      finish(*call, std::move(call->receiving.bytes));
+    else
+      finish(*call, answered(*call, wire::RpcStatus::kCancelled, result.error()));
+  };
+  return mesh_.bodies(from).accept(
+      reply.transfer, {.owner = {.group = scope, .key = call->function}, .bytes = reply.bytes, .sink = &call->receiving, .done = arrived});
 }
 
 void Service::on_failure(Rank from, const wire::RpcFailure& failure) {
@@ -123,8 +116,8 @@ void Service::tell_cancelled(Call& call) {
 }
 
 void Service::drop_transfers(Call& call) {
-  if (const std::uint64_t transfer = std::exchange(call.sending.transfer, 0); transfer != 0) mesh_.take_back(call.peer, transfer);
-  if (const std::uint64_t transfer = std::exchange(call.receiving.transfer, 0); transfer != 0) mesh_.incoming(call.peer).cancel(transfer);
+  if (const std::uint64_t transfer = std::exchange(call.sending.transfer, 0); transfer != 0) mesh_.bodies(call.peer).take_back(transfer);
+  if (const std::uint64_t transfer = std::exchange(call.receiving.transfer, 0); transfer != 0) mesh_.bodies(call.peer).stop(transfer);
 }
 
 // The caller may be gone after this.

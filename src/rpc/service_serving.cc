@@ -66,29 +66,26 @@ Result<void> Service::on_request(const Request& request, std::vector<std::byte> 
   return {};
 }
 
-// A refused call's transfer is never granted, and its caller takes it back when it has the answer.
 Result<void> Service::on_large_request(const Request& request, std::uint64_t transfer, std::uint64_t bytes) {
   const std::optional<Callee> callee = find_callee(request);
-  if (!callee) return {};
+  if (!callee) return mesh_.bodies(request.from).decline(transfer, request.scope);
   Result<std::shared_ptr<Served>> taken = take_on(request, *callee, bytes);
   if (!taken) return std::move(taken).error();
   const std::shared_ptr<Served>& served = *taken;
-  if (served == nullptr) return {};
+  if (served == nullptr) return mesh_.bodies(request.from).decline(transfer, request.scope);
   served->receiving.bytes.resize(static_cast<std::size_t>(bytes));
   served->receiving.transfer = transfer;
-  mesh_.incoming(request.from).grant(transfer, {.owner = {.group = request.scope, .key = request.function},
-                                                .bytes = bytes,
-                                                .sink = &served->receiving,
-                                                .done = [this, served = served.get()](Result<void> arrived) {
-                                                  const std::shared_ptr<Served> shared = served->shared_from_this();
-                                                  served->receiving.transfer = 0;
-                                                  if (!arrived) return remove(*served);  // its caller took them back, or is gone
-                                                  served->arguments = std::move(served->receiving.bytes);
-                                                  if (!served->function->quick) return submit(shared);
-                                                  run_handler(*shared);
-                                                  answer(shared);
-                                                }});
-  return {};
+  const auto arrived = [this, raw = served.get()](const Result<void>& result) {
+    const std::shared_ptr<Served> whole = raw->shared_from_this();
+    whole->receiving.transfer = 0;
+    if (!result) return remove(*whole);  // its caller took them back
+    whole->arguments = std::move(whole->receiving.bytes);
+    if (!whole->function->quick) return submit(whole);
+    run_handler(*whole);
+    answer(whole);
+  };
+  return mesh_.bodies(request.from)
+      .accept(transfer, {.owner = {.group = request.scope, .key = request.function}, .bytes = bytes, .sink = &served->receiving, .done = arrived});
 }
 
 // On the engine, where nexar refuses to be called.
@@ -154,7 +151,7 @@ void Service::reply_large(const std::shared_ptr<Served>& served, std::vector<std
   served_.hold(*served, result.size());
   served->sending.bytes = std::move(result);
   served->sending.region = {served->sending.bytes.data(), served->sending.bytes.size()};
-  served->sending.transfer = mesh_.offer(served->caller, {.owner = {.group = served->scope, .key = served->id},
+  served->sending.transfer = mesh_.bodies(served->caller).offer({.owner = {.group = served->scope, .key = served->id},
                                                           .regions = std::span(&served->sending.region, 1),
                                                           .done = [this, served = served.get()](Result<void>) {
                                                             served->sending.transfer = 0;
@@ -183,8 +180,8 @@ void Service::give_up(const std::shared_ptr<Served>& served) {
   served->cancelled.store(true, std::memory_order_relaxed);
   if (served->state == Served::State::kWithWorkers && !pool_->withdraw(served)) return;
   if (const std::uint64_t transfer = std::exchange(served->receiving.transfer, 0); transfer != 0)
-    mesh_.incoming(served->caller).cancel(transfer);
-  if (const std::uint64_t transfer = std::exchange(served->sending.transfer, 0); transfer != 0) mesh_.take_back(served->caller, transfer);
+    mesh_.bodies(served->caller).stop(transfer);
+  if (const std::uint64_t transfer = std::exchange(served->sending.transfer, 0); transfer != 0) mesh_.bodies(served->caller).take_back(transfer);
   remove(*served);
 }
 
