@@ -103,7 +103,7 @@ void Service::stop_workers(std::chrono::nanoseconds patience, const std::functio
 void Service::when_answered(std::function<void()> drained) {
   take_finished();
   drained_ = std::move(drained);
-  if (served_.size() == 0) std::exchange(drained_, nullptr)();
+  if (served_.size() == 0 && drained_) std::exchange(drained_, nullptr)();
 }
 
 // Deadlines: of calls that were made, which end, and of calls that are served, whose handlers are told.

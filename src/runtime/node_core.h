@@ -2,7 +2,7 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
+// node_operations.cc sends and receives, node_rpc.cc calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,7 @@
 #include "nexar/node.h"
 #include "nexar/result.h"
 #include "nexar/seed.h"
+#include "rpc/service.h"
 #include "runtime/call_gate.h"
 #include "runtime/engine.h"
 #include "runtime/operation_state.h"
@@ -88,6 +89,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<int> descriptor(OperationState& operation);
   std::optional<std::size_t> wait_any(std::span<OperationState* const> operations, std::optional<std::chrono::nanoseconds> limit);
 
+  // Functions that others call (node_rpc.cc). Scope 0 is the node's own.
+  Result<void> serve(std::uint64_t scope, const Function& function, rpc::Registered registered);
+  Result<void> withdraw(std::uint64_t scope, const Function& function);
+
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
   Result<std::chrono::nanoseconds> ping(Rank peer);
   Result<NodeCounters> counters();
@@ -113,6 +118,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<Status> wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel_inside(OperationState& operation, const Error& verdict);
   Result<void> wait_for_farewells();
+  void finish_handlers();
 
   // Engine.
   // Formation (node_formation.cc).
@@ -122,6 +128,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   mesh::Events mesh_events();
   void on_linked(Rank rank);
   void end_formation(std::optional<Error> error);
+
+  // Calls (node_rpc.cc).
+  void begin_call(OperationState& operation);
+  RpcCounters rpc_counters() const;
 
   // Operations (node_operations.cc).
   void begin(OperationState& operation);
@@ -161,6 +171,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
+  std::unique_ptr<rpc::Service> rpc_;  // the same
   std::unordered_set<OperationState*> active_;
 
   Completion formed_;

@@ -7,6 +7,19 @@
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
+namespace {
+
+std::string describe(const OperationState& operation) {
+  switch (operation.kind) {
+    case OperationState::Kind::kSend: return fmt::format("a send to rank {}", operation.send.peer);
+    case OperationState::Kind::kCall: return fmt::format("a call of {} on rank {}", operation.call.name, operation.call.peer);
+    default: break;
+  }
+  const Rank source = operation.receive.source;
+  return source == kAnySource ? "a receive from any rank" : fmt::format("a receive from rank {}", source);
+}
+
+}  // namespace
 
 void NodeCore::start_and_stay(OperationState& operation) {
   engine_->post_and_stay([this, &operation] { begin(operation); });
@@ -53,11 +66,8 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
   if (!engine_->wait(operation.completion, deadline(limit))) {
-    const bool sending = operation.kind == OperationState::Kind::kSend;
-    const Rank peer = sending ? operation.send.peer : operation.receive.source;
-    const std::string who = peer == kAnySource ? "any rank" : fmt::format("rank {}", peer);
-    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("a {} {} did not end within {}", sending ? "send to" : "receive from",
-                                                                    who, base::format_duration(*limit))));
+    cancel_inside(operation,
+                  Error(ErrorCode::kTimeout, fmt::format("{} did not end within {}", describe(operation), base::format_duration(*limit))));
   }
   return *operation.result;
 }
@@ -149,6 +159,8 @@ void NodeCore::begin(OperationState& operation) {
         finish(operation, std::move(result).error());
     };
     mesh_->send(operation.send);
+  } else if (operation.kind == OperationState::Kind::kCall) {
+    begin_call(operation);
   } else {
     operation.receive.done = [this, &operation](Result<Status> result) { finish(operation, std::move(result)); };
     mesh_->receive(operation.receive);
@@ -158,6 +170,8 @@ void NodeCore::begin(OperationState& operation) {
 void NodeCore::stop(OperationState& operation) {
   if (operation.kind == OperationState::Kind::kSend)
     mesh_->cancel(operation.send);
+  else if (operation.kind == OperationState::Kind::kCall)
+    rpc_->cancel(operation.call);
   else
     mesh_->cancel(operation.receive);
 }
