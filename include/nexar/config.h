@@ -69,6 +69,11 @@ struct NEXAR_API Config {
   Transport transport = Transport::kAuto;
   bool encrypt_bulk = true;                                    // false: plain-text bulk, for networks that are trusted
   std::uint64_t compressed_all_reduce_max_bytes = 4ull << 30;  // 0: no limit
+  std::uint32_t rpc_workers = 4;                               // handlers that run at once
+  std::uint32_t rpc_spare_workers = 64;                        // threads that stand in for handlers that wait in nexar
+  std::uint32_t rpc_queue = 1024;                              // calls that wait for a worker; more are refused
+  std::uint32_t rpc_calls_per_peer = 1024;                     // in flight, made and served apart
+  std::uint64_t rpc_bytes_per_peer = 256ull << 20;             // of arguments and results that are held for them, apart as well
   std::string token;                                           // the join token itself, or
   std::string token_file;                                      // the file that holds it
   std::string seed;                                            // host:port of the rendezvous; read from NEXAR_SEED

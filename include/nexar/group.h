@@ -30,6 +30,7 @@ namespace runtime {
 class NodeCore;
 struct GroupRecord;
 }  // namespace runtime
+class Rpc;
 
 // The tag of a receive or probe: one, or any.
 class TagFilter {
@@ -208,6 +209,9 @@ class NEXAR_API Group {
   // A collective: ranks that give the same color become a group, ordered by key and then by rank here. Without a color a rank is in none
   // and gets nothing. The new group is a full one, and may be split again.
   Result<std::optional<Group>> split(std::optional<int> color, int key, const CallOptions& options = {}) const;
+
+  // The functions of this group (rpc.h): ranks are those of the group, and no other group's functions have the same names.
+  Rpc rpc() const;
 
   // For the runtime.
   Group(std::shared_ptr<runtime::NodeCore> core, runtime::GroupRecord* record) : core_(std::move(core)), record_(record) {}

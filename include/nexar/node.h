@@ -84,6 +84,18 @@ struct PeerCounters {
   BulkCounters bulk;
 };
 
+// Calls of functions (rpc.h): what has happened, and what is here now.
+struct RpcCounters {
+  std::uint64_t calls = 0;         // made
+  std::uint64_t served = 0;        // handlers that have run
+  std::uint64_t refused = 0;       // calls of others that were not taken
+  std::uint64_t late_answers = 0;  // that came when their call had ended
+  std::uint64_t calling = 0;       // calls that have not ended
+  std::uint64_t serving = 0;       // calls of others that are here
+  std::uint64_t serving_bytes = 0;
+  std::uint64_t threads = 0;  // that run handlers, or are ready to
+};
+
 // A snapshot of everything a node counts.
 struct NodeCounters {
   std::vector<PeerCounters> peers;           // by rank
@@ -93,6 +105,7 @@ struct NodeCounters {
   std::uint64_t packets_ignored = 0;         // that belong to no connection
   std::uint64_t protocol_errors = 0;         // peers disconnected because of an impossible frame
   std::uint64_t frames_of_other_epochs = 0;  // drained
+  RpcCounters rpc;
 };
 
 // Move-only; owns its links and threads. Groups and operations keep what they need of it, but end when it is closed. The destructor closes.
@@ -128,6 +141,9 @@ class NEXAR_API Node {
   int host_index(Rank rank) const;  // of another; -1 for a rank that does not exist
 
   const Config& config() const;
+
+  // The functions of this node (rpc.h), by ranks of the world.
+  Rpc rpc() const;
 
   // The time that a ping to `peer` and its answer take now, on the control lane.
   Result<std::chrono::nanoseconds> ping(Rank peer) const;

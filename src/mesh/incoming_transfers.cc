@@ -68,8 +68,8 @@ bool IncomingTransfers::on_withdraw(const wire::Withdraw& withdraw) {
   return true;
 }
 
-void IncomingTransfers::end_all(const Error& verdict) {
-  const auto transfers = std::exchange(transfers_, {});
+void IncomingTransfers::end_all_but_calls(const Error& verdict) {
+  const auto transfers = take_others(transfers_);
   for (const auto& [number, transfer] : transfers) transfer.incoming.done(verdict);
 }
 

@@ -61,8 +61,8 @@ class IncomingTransfers {
   // What the peer says: true when there is such a transfer.
   bool on_withdraw(const wire::Withdraw& withdraw);
 
-  // Everything ends. The tables are empty before anybody is told.
-  void end_all(const Error& verdict);
+  // Everything ends but the arguments and results of calls, which their owner ends. The tables are empty before anybody is told.
+  void end_all_but_calls(const Error& verdict);
 
   std::size_t open() const { return transfers_.size(); }
 

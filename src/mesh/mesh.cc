@@ -29,12 +29,12 @@ void finish(Receive& receive, Result<Status> result) {
 }  // namespace
 
 Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits, const LaneEnvironment* lanes)
-    : self_(self), limits_(limits), events_(std::move(events)) {
+    : self_(self), epoch_(epoch), limits_(limits), events_(std::move(events)) {
   events_.granted_ahead = [this](Rank rank, GroupId group, const wire::Grant& grant) { steps_.on_granted(rank, group, grant); };
   events_.refused_ahead = [this](Rank rank, const wire::Refuse& refuse) { steps_.on_refused(rank, refuse); };
   for (Rank rank = 0; rank < size; ++rank)
     peers_.push_back(std::make_unique<Peer>(
-        rank, Peer::Surroundings{self_, matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, lanes, steps_}));
+        rank, Peer::Surroundings{self_, matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, lanes, steps_, rpc_}));
 }
 
 void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {
@@ -62,6 +62,10 @@ void Mesh::tell_all(const M& message) {
 }
 template void Mesh::tell_all(const wire::Revoke& message);
 template void Mesh::tell_all(const wire::Abort& message);
+
+void Mesh::give_up(Rank rank, std::string_view reason) {
+  if (transport::Link* there = link(rank); there != nullptr) there->abort(reason);
+}
 
 void Mesh::leave(std::string_view text) {
   for (const auto& one : peers_) one->leave(text);

@@ -18,6 +18,7 @@
 #include "mesh/message.h"
 #include "mesh/outbox.h"
 #include "mesh/peer.h"
+#include "mesh/rpc_frames.h"
 #include "mesh/steps.h"
 #include "transport/link.h"
 #include "wire/link_messages.h"
@@ -41,6 +42,7 @@ class Mesh {
   int open_links() const;
 
   const EagerLimits& limits() const { return limits_; }
+  Epoch epoch() const { return epoch_; }
 
   // Fields but `state` and `transfer` are set, and the rank is in range. `done` is called exactly once, perhaps before these return.
   void send(Send& send);
@@ -62,6 +64,15 @@ class Mesh {
   // Says goodbye to everybody, after everything that is queued. Operations have been cancelled before.
   void leave(std::string_view text);
 
+  // The rpc lane. Calls survive the end of an epoch: only a peer that is gone itself ends them.
+  void set_rpc(RpcFrames* frames) { rpc_ = frames; }
+  // Why nothing can be sent to that rank any more; nothing while it can, or will be able to.
+  const std::optional<Error>& gone(Rank rank) const { return peer(rank).gone(); }
+  // False when the lane has no room, or there is no link yet: RpcFrames is told when there is.
+  [[nodiscard]] bool send_rpc(Rank to, const wire::Header& header, base::ByteView payload) { return peer(to).send_rpc(header, payload); }
+  // Ends the link to a peer that breaks the rules.
+  void give_up(Rank rank, std::string_view reason);
+
   // The message that such a receive would get now. Asks senders that queue for it, so that asking again finds it.
   std::optional<Status> probe(GroupId group, Rank source, std::optional<Tag> tag);
 
@@ -72,6 +83,7 @@ class Mesh {
   OutgoingTransfers& outgoing(Rank rank) { return peer(rank).outgoing(); }
   IncomingTransfers& incoming(Rank rank) { return peer(rank).incoming(); }
   ControlLane& control(Rank rank) { return peer(rank).control(); }
+  CallBodies& bodies(Rank rank) { return peer(rank).bodies(); }
 
   // The messages of collectives.
   Steps& steps() { return steps_; }
@@ -85,11 +97,13 @@ class Mesh {
   void deliver_local(Receive& receive, Send& send);
 
   Rank self_;
+  Epoch epoch_;
   EagerLimits limits_;
   Matcher matcher_;
   Events events_;
   std::uint64_t frames_of_other_epochs_ = 0;
   std::optional<Error> verdict_;
+  RpcFrames* rpc_ = nullptr;
   std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Peer>> peers_;
   Steps steps_{peers_, verdict_};

@@ -156,9 +156,9 @@ OutgoingTransfers::Refused OutgoingTransfers::on_refuse(const wire::Refuse& refu
   return Refused::kEnded;
 }
 
-void OutgoingTransfers::end_all(const Error& verdict) {
+void OutgoingTransfers::end_all_but_calls(const Error& verdict) {
   ahead_.clear();
-  const auto transfers = std::exchange(transfers_, {});
+  const auto transfers = take_others(transfers_);
   for (const auto& [number, transfer] : transfers)
     for (OutgoingStripe& stripe : transfer->stripes)
       if (stripe.way != nullptr) stripe.way->remove(stripe);

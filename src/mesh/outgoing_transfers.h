@@ -59,8 +59,8 @@ class OutgoingTransfers {
   enum class Refused : std::uint8_t { kUnknown, kAhead, kEnded };
   Refused on_refuse(const wire::Refuse& refuse);
 
-  // Everything ends. The tables are empty before anybody is told.
-  void end_all(const Error& verdict);
+  // Everything ends but the arguments and results of calls, which their owner ends. The tables are empty before anybody is told.
+  void end_all_but_calls(const Error& verdict);
 
   std::size_t open() const { return transfers_.size(); }
 

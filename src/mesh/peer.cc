@@ -46,6 +46,7 @@ void Peer::on_ready() {
   lanes_.begin(*link_);
   steps_.begin(*link_, peer_limits_);
   for (auto& [group, box] : outboxes_) drain(group, box);
+  if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);
   tell(around_.events.ready, rank_);
 }
 
@@ -54,10 +55,13 @@ const transport::LaneCounters& Peer::counters(wire::Lane lane) const {
 }
 
 // What nobody here wants any more: frames of another epoch, everything of a peer that has left, and messages when the epoch is over or this
-// node leaves.
+// node leaves. Calls go on when an epoch ends.
 bool Peer::is_drained(const wire::Header& header) const {
   if (header.type == wire::FrameType::kGoodbye) return false;
-  if (departure_ || header.epoch != around_.epoch) return true;
+  if (departure_) return true;
+  if (header.lane() == wire::Lane::kRpc || (header.type == wire::FrameType::kBulk && wire::is_of_call(header.id)))
+    return leaving_.has_value();
+  if (header.epoch != around_.epoch) return true;
   return (revoked_ || leaving_) && header.lane() != wire::Lane::kControl;
 }
 
@@ -72,6 +76,11 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     case wire::FrameType::kBulk: return arrivals_.on_frame(header);
     case wire::FrameType::kAnnounce: announce_.clear(); return &announce_sink_;
     default: break;
+  }
+  if (header.lane() == wire::Lane::kRpc && around_.rpc != nullptr) {
+    rpc_payload_.clear();
+    rpc_payload_.reserve(header.length);
+    return &rpc_sink_;
   }
   if (header.lane() != wire::Lane::kControl)
     return Error(ErrorCode::kRefused,
@@ -89,8 +98,9 @@ Result<void> Peer::on_frame_end(const wire::Header& header) {
       const Result<wire::Announce> announce = wire::decode_frame<wire::Announce>(header, announce_);
       return announce ? on_announce(header, *announce) : Result<void>(announce.error());
     }
-    default: return on_control(header);
+    default: break;
   }
+  return header.lane() == wire::Lane::kRpc ? around_.rpc->on_rpc_frame(rank_, header, rpc_payload_) : on_control(header);
 }
 
 // One line for each type: decode it, then act.
@@ -125,7 +135,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
       });
     default: break;
   }
-  if (revoked_ || leaving_) return {};
+  if (leaving_ || (revoked_ && !wire::is_of_call(header.id))) return {};
   switch (header.type) {
     case wire::FrameType::kVerdict:
       return decoded.template operator()<wire::Verdict>([&](const wire::Verdict& m) {
@@ -184,6 +194,7 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
   end_operations(*departure_);
   around_.steps.on_departure(rank_, *departure_);
+  end_calls(*departure_);
   tell(around_.events.left, rank_);
   return {};
 }
@@ -191,6 +202,10 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
 void Peer::on_room(wire::Lane lane) {
   if (lane == wire::Lane::kControl) {
     if (control_lane_.drain() && leaving_ && link_ != nullptr) link_->close(*leaving_);
+    return;
+  }
+  if (lane == wire::Lane::kRpc) {
+    if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);
     return;
   }
   for (auto& [group, box] : outboxes_) drain(group, box);
@@ -222,6 +237,8 @@ void Peer::on_end(const transport::LinkEnd& end) {
   control_lane_.end();
   steps_.end();
   const bool was_ready = std::exchange(ready_, false);
+  if (was_ready)
+    end_calls(Error(ErrorCode::kPeerLost, fmt::format("the link to rank {} has ended", rank_)).with_rank(rank_).with_cause(end.error));
   if (was_ready && !departure_ && !leaving_) tell(around_.events.lost, rank_, end);
   tell(around_.events.ended, rank_);
 }
@@ -244,8 +261,14 @@ void Peer::end_operations(const Error& verdict) {
 
   for (Send* send : sends) finish(*send, verdict);
   for (Receive* receive : receives) finish(*receive, verdict);
-  outgoing_.end_all(verdict);
-  incoming_.end_all(verdict);
+  outgoing_.end_all_but_calls(verdict);
+  incoming_.end_all_but_calls(verdict);
+}
+
+void Peer::end_calls(const Error& why) {
+  if (gone_) return;
+  gone_ = why;
+  if (around_.rpc != nullptr) around_.rpc->on_rpc_gone(rank_, why);
 }
 
 void Peer::finish(Send& send, Result<void> result) {

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "mesh/bulk_way.h"
+#include "mesh/call_bodies.h"
 #include "mesh/control_lane.h"
 #include "mesh/events.h"
 #include "mesh/incoming_transfers.h"
@@ -24,6 +25,7 @@
 #include "mesh/outbox.h"
 #include "mesh/outgoing_transfers.h"
 #include "mesh/regions.h"
+#include "mesh/rpc_frames.h"
 #include "mesh/step_lane.h"
 #include "transport/link.h"
 #include "wire/frame.h"
@@ -50,6 +52,7 @@ class Peer final : public transport::LinkHandler {
     base::ByteSpan scratch;        // kBulkBytesMax, between two calls of no meaning
     const LaneEnvironment* lanes;  // null: none
     Steps& steps;
+    RpcFrames* const& rpc;  // null while nobody takes them
   };
 
   Peer(Rank rank, Surroundings surroundings);
@@ -65,6 +68,13 @@ class Peer final : public transport::LinkHandler {
   const std::optional<Error>& departure() const { return departure_; }
 
   const Lanes& lanes() const { return lanes_; }
+  // The same of one that has left or whose link has ended: nothing reaches it any more.
+  const std::optional<Error>& gone() const { return gone_; }
+
+  // False when the lane has no room or there is no link yet. The peer is not gone.
+  [[nodiscard]] bool send_rpc(const wire::Header& header, base::ByteView payload) {
+    return ready_ && link_ != nullptr && link_->send(header, payload);
+  }
 
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;
@@ -101,6 +111,7 @@ class Peer final : public transport::LinkHandler {
   OutgoingTransfers& outgoing() { return outgoing_; }
   IncomingTransfers& incoming() { return incoming_; }
   ControlLane& control() { return control_lane_; }
+  CallBodies& bodies() { return bodies_; }
 
   // The small messages of collectives; and what waits here of a large one that nobody asks for.
   StepLane& steps() { return steps_; }
@@ -140,6 +151,7 @@ class Peer final : public transport::LinkHandler {
   void take_message(base::ByteView bytes);
   void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
   void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
+  void take_rpc(base::ByteView bytes) { rpc_payload_.insert(rpc_payload_.end(), bytes.begin(), bytes.end()); }
   Result<transport::Sink*> begin_message(const wire::Header& header);
   Result<void> end_message(const wire::Header& header);
   Result<void> on_announce(const wire::Header& header, const wire::Announce& announce);
@@ -156,6 +168,7 @@ class Peer final : public transport::LinkHandler {
   Result<void> on_goodbye(const wire::Goodbye& goodbye);
   bool is_drained(const wire::Header& header) const;
   void end_operations(const Error& verdict);
+  void end_calls(const Error& why);
   Result<void> on_grant(GroupId group, const wire::Grant& grant);
   Result<void> on_grant_ahead(GroupId group, const wire::Grant& grant);
   Result<void> on_refuse(const wire::Refuse& refuse);
@@ -170,6 +183,7 @@ class Peer final : public transport::LinkHandler {
   BulkWay link_way_;
   OutgoingTransfers outgoing_;
   IncomingTransfers incoming_;
+  CallBodies bodies_{rank_, control_lane_, outgoing_, incoming_};
   IncomingTransfers::Arrivals arrivals_{incoming_, 0};  // by the link
   Lanes lanes_;
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
@@ -179,6 +193,7 @@ class Peer final : public transport::LinkHandler {
   bool revoked_ = false;
   std::optional<std::string> leaving_;  // we did, or will when the backlog is sent
   std::optional<Error> departure_;
+  std::optional<Error> gone_;
   std::array<transport::LaneCounters, 4> counters_{};  // of a link that has ended
 
   std::map<GroupId, Outbox> outboxes_;
@@ -196,6 +211,7 @@ class Peer final : public transport::LinkHandler {
 
   std::vector<std::byte> control_;  // payload of the control or announce frame that is arriving
   std::vector<std::byte> announce_;
+  std::vector<std::byte> rpc_payload_;
 
   // Lanes interleave, so each has a sink of its own.
   template <void (Peer::*take_bytes)(base::ByteView)>
@@ -207,6 +223,7 @@ class Peer final : public transport::LinkHandler {
   LaneSink<&Peer::take_message> message_sink_{*this};
   LaneSink<&Peer::take_control> control_sink_{*this};
   LaneSink<&Peer::take_announce> announce_sink_{*this};
+  LaneSink<&Peer::take_rpc> rpc_sink_{*this};
 };
 
 }  // namespace nexar::mesh

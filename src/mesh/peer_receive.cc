@@ -170,7 +170,7 @@ void Peer::want(const Receive& receive) {
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
-  if ((withdraw.transfer & wire::kChosenByReceiver) != 0) {  // it was not announced: we had granted it ahead
+  if ((withdraw.transfer & wire::kChosenByReceiver) != 0 || wire::is_of_call(withdraw.transfer)) {  // not announced: granted ahead, or of a call
     incoming_.on_withdraw(withdraw);
     return {};
   }

@@ -126,6 +126,7 @@ Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
 
 Result<void> Peer::on_grant(GroupId group, const wire::Grant& grant) {
   if (grant.ahead) return on_grant_ahead(group, grant);
+  if (wire::is_of_call(grant.transfer)) return bodies_.on_grant(grant);
   const auto found = announced_.find(grant.transfer);
   if (found == announced_.end()) return {};  // taken back meanwhile; the peer learns it
   Send* send = found->second;
@@ -155,6 +156,7 @@ Result<void> Peer::on_grant_ahead(GroupId group, const wire::Grant& grant) {
 }
 
 Result<void> Peer::on_refuse(const wire::Refuse& refuse) {
+  if (bodies_.on_refuse(refuse)) return {};
   if (Send* send = release_announced(refuse.transfer); send != nullptr)
     finish(*send, refusal(rank_, {.group = send->group, .key = send->tag}, refuse.reason));
   else if (outgoing_.on_refuse(refuse) == OutgoingTransfers::Refused::kAhead)

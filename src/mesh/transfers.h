@@ -17,7 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <span>
+#include <utility>
 
 #include "base/bytes.h"
 #include "mesh/message.h"
@@ -25,6 +27,7 @@
 #include "nexar/result.h"
 #include "wire/limits.h"
 #include "wire/matching_messages.h"
+#include "wire/transfer_messages.h"
 
 namespace nexar::mesh {
 
@@ -54,6 +57,18 @@ class TransferSink {
   }
   virtual void placed(std::uint64_t offset, std::size_t bytes) { (void)offset, (void)bytes; }
 };
+
+// Leaves the transfers of calls in a table of them by number, and takes the others out.
+template <typename Table>
+Table take_others(Table& transfers) {
+  Table others = std::exchange(transfers, {});
+  for (auto at = others.begin(); at != others.end();) {
+    const auto next = std::next(at);
+    if (wire::is_of_call(at->first)) transfers.insert(others.extract(at));
+    at = next;
+  }
+  return others;
+}
 
 // Called once when a transfer has ended, unless it was cancelled here: with success; with kCancelled or kMismatch when the other end does
 // not want it any more; with the verdict when the peer is lost or the epoch is over. It may call the mesh back.

@@ -47,7 +47,7 @@ Error concurrent(const GroupRecord& group, OperationId operation) {
 CollectiveState::CollectiveState(const NodeCore& core, const GroupRecord& group, OperationId operation, const CallOptions& options)
     : core_(core), algorithm_(options.algorithm) {
   operation_.kind = OperationState::Kind::kCollective;
-  operation_.call = &call_;
+  operation_.collective = &call_;
   operation_.group = &group;
   call_.group = group.id;
   call_.descriptor.operation = operation;

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "io/host.h"
 #include "io/thread.h"
+#include "rpc/worker_pool.h"
 #include "runtime/waiter.h"
 
 namespace nexar::runtime {
@@ -94,6 +95,7 @@ bool Engine::wait(Completion& completion, std::optional<Time> deadline) {
 std::optional<std::size_t> Engine::wait_any(std::span<Completion* const> completions, std::optional<Time> deadline) {
   Waiter me(mutex_, completions, deadline);
   if (const auto done = me.first_done()) return done;
+  const rpc::WorkerPool::Wait wait;  // a handler that waits makes room for another
   NEXAR_ASSERT(!is_inside(), "calls from inside are refused before they wait");
   NEXAR_ASSERT(!is_forked(), "calls in a child of fork are refused before they wait");
 

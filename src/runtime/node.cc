@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "cluster/view.h"
+#include "nexar/rpc.h"
 #include "io/clock.h"
 #include "io/random.h"
 #include "runtime/node_core.h"
@@ -103,6 +104,7 @@ Node::~Node() {
 
 Rank Node::rank() const { return core_->rank(); }
 int Node::size() const { return core_->size(); }
+Rpc Node::rpc() const { return {core_, world(), 0}; }
 Group Node::world() const { return {core_, core_->world()}; }
 const Config& Node::config() const { return core_->config(); }
 Result<void> Node::close() { return core_->close(); }

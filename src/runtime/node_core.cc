@@ -98,6 +98,8 @@ void NodeCore::warn(std::string_view message, const Error& error) const {
 // Calls that came before may still be under way on other threads: the engine stops when the last of them has left.
 Result<void> NodeCore::close() {
   if (auto outside = engine_->check_outside("close"); !outside) return outside;
+  if (rpc_ != nullptr && rpc_->is_worker())
+    return Error(ErrorCode::kInvalidArgument, "close was called from a handler of the node; it would wait for itself");
   if (closed_.exchange(true)) return {};
   engine_->run([this] {
     heartbeat_timer_->cancel();
@@ -110,6 +112,10 @@ Result<void> NodeCore::close() {
       stop(operation);
     }
     for (const auto& [nonce, ping] : std::exchange(pings_, {})) ping->completion.complete();
+    if (rpc_ != nullptr) rpc_->begin_close(Error(ErrorCode::kPeerLost, fmt::format("rank {} closes its node", rank_)).with_rank(rank_));
+  });
+  if (rpc_ != nullptr) finish_handlers();
+  engine_->run([this] {
     if (mesh_ != nullptr) mesh_->leave(fmt::format("rank {} leaves", rank_));
   });
   Result<void> drained = wait_for_farewells();

@@ -2,8 +2,8 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_liveness.cc finds out who is lost and ends the world,
-// node_counters.cc counts.
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_rpc.cc calls and serves, node_liveness.cc finds out who
+// is lost and ends the world, node_counters.cc counts.
 #pragma once
 
 #include <atomic>
@@ -37,6 +37,7 @@
 #include "nexar/node.h"
 #include "nexar/result.h"
 #include "nexar/seed.h"
+#include "rpc/service.h"
 #include "runtime/call_gate.h"
 #include "runtime/engine.h"
 #include "runtime/group_record.h"
@@ -94,6 +95,9 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // Groups. The world's is there from form() on; records live as long as the node.
   GroupRecord* world() { return &groups_.front(); }
   GroupRecord* add_group(mesh::GroupId id, std::vector<Rank> members, Rank rank);
+  // Functions that others call (node_rpc.cc). Scope 0 is the node's own.
+  Result<void> serve(std::uint64_t scope, const Function& function, rpc::Registered registered);
+  Result<void> withdraw(std::uint64_t scope, const Function& function);
 
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
   Result<std::chrono::nanoseconds> ping(Rank peer);
@@ -123,6 +127,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<Status> wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel_inside(OperationState& operation, const Error& verdict);
   Result<void> wait_for_farewells();
+  void finish_handlers();
 
   // Engine.
   // Formation (node_formation.cc).
@@ -134,6 +139,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void on_lanes_settled(Rank rank);
   void end_formation_if_ready();
   void end_formation(std::optional<Error> error);
+
+  // Calls (node_rpc.cc).
+  void begin_call(OperationState& operation);
+  RpcCounters rpc_counters() const;
 
   // Operations (node_operations.cc).
   void begin(OperationState& operation);
@@ -179,6 +188,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
+  std::unique_ptr<rpc::Service> rpc_;                     // likewise
   std::unique_ptr<collective::Collectives> collectives_;  // likewise
   std::unique_ptr<io::Timer> collective_timer_;
   std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread

@@ -54,6 +54,7 @@ Result<NodeCounters> NodeCore::counters() {
     counters.packets_ignored = endpoint.packets_ignored;
     counters.protocol_errors = protocol_errors_;
     counters.frames_of_other_epochs = mesh_->frames_of_other_epochs();
+    counters.rpc = rpc_counters();
   });
   return counters;
 }

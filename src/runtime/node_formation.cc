@@ -23,6 +23,9 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     log_.set_context("epoch", std::to_string(view_.epoch));
     heartbeats_.resize(view_.members.size());
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events(), mesh::EagerLimits{}, lanes_ ? &*lanes_ : nullptr);
+    const rpc::PeerLimits peer_limits{config_.rpc_calls_per_peer, config_.rpc_bytes_per_peer};
+    rpc_ = std::make_unique<rpc::Service>(
+        *loop_, *mesh_, rpc::Limits{peer_limits, {config_.rpc_workers, config_.rpc_spare_workers, config_.rpc_queue}});
     begin_collectives();
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});

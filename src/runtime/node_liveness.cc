@@ -124,6 +124,7 @@ void NodeCore::pronounce() {
   const Error verdict = aborted_ ? *aborted_ : losses_.error(rank_, view_.epoch);
   if (first && !losses_.empty()) tell_losses();
   mesh_->revoke(verdict);
+  if (aborted_) rpc_->end_all(verdict);  // otherwise calls go on between those that are left
   endpoint_->flush();
   for (Rank rank = 0; rank < size(); ++rank) {
     transport::Link* link = mesh_->link(rank);
@@ -176,6 +177,7 @@ Result<void> NodeCore::abort(const std::string& reason) {
       aborted_ = Error(ErrorCode::kCancelled, fmt::format("rank {} aborted: {}", rank_, reason)).with_rank(rank_);
       mesh_->tell_all(wire::Abort{.reason = reason});
       mesh_->revoke(*aborted_);
+      rpc_->end_all(*aborted_);
       formation_->stop("this node aborts");
       end_formation(*aborted_);
       announce_failure(*aborted_);

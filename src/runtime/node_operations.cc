@@ -7,6 +7,19 @@
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
+namespace {
+
+std::string describe(const OperationState& operation) {
+  switch (operation.kind) {
+    case OperationState::Kind::kSend: return fmt::format("a send to rank {}", operation.send.peer);
+    case OperationState::Kind::kCall: return fmt::format("a call of {} on rank {}", operation.call.name, operation.call.peer);
+    default: break;
+  }
+  const Rank source = operation.receive.source;
+  return source == kAnySource ? "a receive from any rank" : fmt::format("a receive from rank {}", source);
+}
+
+}  // namespace
 
 void NodeCore::start_and_stay(OperationState& operation) {
   engine_->post_and_stay([this, &operation] { begin(operation); });
@@ -54,14 +67,11 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
   if (!engine_->wait(operation.completion, deadline(limit)) && operation.kind == OperationState::Kind::kCollective) {
     cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
-                                                                    operation.call->descriptor.to_text(), base::format_duration(*limit)))
+                                                                    operation.collective->descriptor.to_text(), base::format_duration(*limit)))
                                  .with_rank(operation.group->rank));
   } else if (!operation.completion.is_done()) {
-    const bool sending = operation.kind == OperationState::Kind::kSend;
-    const Rank peer = sending ? operation.send.peer : operation.receive.source;
-    const std::string who = peer == kAnySource ? "any rank" : fmt::format("rank {}", peer);
-    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("a {} {} did not end within {}", sending ? "send to" : "receive from",
-                                                                    who, base::format_duration(*limit))));
+    cancel_inside(operation,
+                  Error(ErrorCode::kTimeout, fmt::format("{} did not end within {}", describe(operation), base::format_duration(*limit))));
   }
   return *operation.result;
 }
@@ -154,10 +164,12 @@ void NodeCore::begin(OperationState& operation) {
     };
     mesh_->send(operation.send);
   } else if (operation.kind == OperationState::Kind::kCollective) {
-    operation.call->done = [this, &operation](Result<void> result) {
+    operation.collective->done = [this, &operation](Result<void> result) {
       finish(operation, result ? Result<Status>(Status{}) : Result<Status>(std::move(result).error()));
     };
-    collectives_->begin(*operation.call);
+    collectives_->begin(*operation.collective);
+  } else if (operation.kind == OperationState::Kind::kCall) {
+    begin_call(operation);
   } else {
     operation.receive.done = [this, &operation](Result<Status> result) { finish(operation, std::move(result)); };
     mesh_->receive(operation.receive);
@@ -168,7 +180,9 @@ void NodeCore::stop(OperationState& operation) {
   if (operation.kind == OperationState::Kind::kSend)
     mesh_->cancel(operation.send);
   else if (operation.kind == OperationState::Kind::kCollective)
-    collectives_->cancel(*operation.call, operation.verdict.value_or(Error(ErrorCode::kCancelled, "the operation was cancelled")));
+    collectives_->cancel(*operation.collective, operation.verdict.value_or(Error(ErrorCode::kCancelled, "the operation was cancelled")));
+  else if (operation.kind == OperationState::Kind::kCall)
+    rpc_->cancel(operation.call);
   else
     mesh_->cancel(operation.receive);
 }

@@ -52,12 +52,12 @@ Result<int> Operation::descriptor() {
 
 std::vector<std::byte> Operation::take_bytes() {
   if (state_ == nullptr || !done()) return {};
-  return std::exchange(state_->call != nullptr ? state_->call->string : state_->owned, {});
+  return std::exchange(state_->collective != nullptr ? state_->collective->string : state_->owned, {});
 }
 
 std::vector<std::vector<std::byte>> Operation::take_strings() {
-  if (state_ == nullptr || !done() || state_->call == nullptr) return {};
-  return std::exchange(state_->call->strings, {});
+  if (state_ == nullptr || !done() || state_->collective == nullptr) return {};
+  return std::exchange(state_->collective->strings, {});
 }
 
 void OperationGroup::add(Operation operation) {

@@ -11,6 +11,7 @@
 #include "mesh/message.h"
 #include "nexar/message.h"
 #include "nexar/result.h"
+#include "rpc/call_table.h"
 #include "runtime/completion.h"
 
 namespace nexar::runtime {
@@ -20,15 +21,16 @@ struct GroupRecord;
 
 // Owned by the caller's Operation, or by a blocking call's stack. The engine holds a pointer between start and completion.
 struct OperationState {
-  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective };
+  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective, kCall };
 
   Kind kind = Kind::kNone;
   std::shared_ptr<NodeCore> core;  // of an Operation; a blocking call needs none
   mesh::Send send;
   mesh::Receive receive;
-  collective::Call* call = nullptr;    // of a collective; lies beside this (collective_state.h)
-  const GroupRecord* group = nullptr;  // whose ranks the caller speaks of
-  std::vector<std::byte> owned;        // what an owned receive got
+  collective::Call* collective = nullptr;  // lies beside this (collective_state.h)
+  const GroupRecord* group = nullptr;      // whose ranks the caller speaks of
+  rpc::Call call;
+  std::vector<std::byte> owned;  // what an owned receive got, or a call
 
   // Written on the engine before the completion is done, read after it.
   std::optional<Result<Status>> result;

@@ -87,6 +87,11 @@ const auto& fields() {
       field<&Config::transport>("transport", kAgreed),
       field<&Config::encrypt_bulk>("encrypt_bulk", kAgreed),
       field<&Config::compressed_all_reduce_max_bytes>("compressed_all_reduce_max_bytes", kAgreed),
+      field<&Config::rpc_workers>("rpc_workers", kLocal),
+      field<&Config::rpc_spare_workers>("rpc_spare_workers", kLocal),
+      field<&Config::rpc_queue>("rpc_queue", kLocal),
+      field<&Config::rpc_calls_per_peer>("rpc_calls_per_peer", kLocal),
+      field<&Config::rpc_bytes_per_peer>("rpc_bytes_per_peer", kLocal),
       token_field(),
       field<&Config::token_file>("token_file", kLocal),
       field<&Config::seed>("seed", kLocal),
@@ -161,6 +166,24 @@ Result<void> check_sizes(const Config& config) {
   return {};
 }
 
+// More threads than this are not what a node is for.
+constexpr std::uint32_t kRpcThreadsMax = 4096;
+
+Result<void> check_rpc(const Config& config) {
+  const std::array<std::pair<std::string_view, std::uint64_t>, 4> counts = {{
+      {"rpc_workers", config.rpc_workers},
+      {"rpc_queue", config.rpc_queue},
+      {"rpc_calls_per_peer", config.rpc_calls_per_peer},
+      {"rpc_bytes_per_peer", config.rpc_bytes_per_peer},
+  }};
+  for (const auto& [name, value] : counts)
+    if (value == 0) return invalid(fmt::format("{} is 0; nothing could be called", name));
+  if (config.rpc_workers > kRpcThreadsMax || config.rpc_spare_workers > kRpcThreadsMax)
+    return invalid(fmt::format("rpc_workers is {} and rpc_spare_workers {}; each may be {} at most", config.rpc_workers,
+                               config.rpc_spare_workers, kRpcThreadsMax));
+  return {};
+}
+
 Result<void> check_world(const Config& config) {
   const Topology& topology = config.topology;
   if (topology.kind == Topology::Kind::kKRegular && (topology.degree < 2 || topology.degree % 2 != 0))
@@ -212,7 +235,7 @@ Result<Config> Config::from_variables(const Lookup& lookup) {
 }
 
 Result<void> Config::validate() const {
-  for (const auto check : {check_durations, check_sizes, check_world, check_identity})
+  for (const auto check : {check_durations, check_sizes, check_rpc, check_world, check_identity})
     if (auto checked = check(*this); !checked) return checked;
   return {};
 }

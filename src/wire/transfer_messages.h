@@ -19,6 +19,10 @@ namespace nexar::wire {
 
 inline constexpr std::uint64_t kChosenByReceiver = std::uint64_t{1} << 63;
 
+// Set in the numbers of the arguments and results of calls, which outlive an epoch.
+inline constexpr std::uint64_t kOfCall = std::uint64_t{1} << 62;
+constexpr bool is_of_call(std::uint64_t transfer) { return (transfer & (kChosenByReceiver | kOfCall)) == kOfCall; }
+
 enum class ChosenBy : std::uint8_t { kSender, kReceiver, kEither };
 
 // Null when `transfer` is a number that this end may have chosen; otherwise what is wrong with it.

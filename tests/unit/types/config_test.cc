@@ -170,6 +170,16 @@ TEST(Config, AFieldSetInCodeIsValidatedToo) {
   EXPECT_NE(negative.validate().error().sentence().find("spin is less than nothing"), std::string::npos);
 }
 
+TEST(Config, CallsNeedAWorkerAndRoom) {
+  for (const char* variable : {"NEXAR_RPC_WORKERS", "NEXAR_RPC_QUEUE", "NEXAR_RPC_CALLS_PER_PEER", "NEXAR_RPC_BYTES_PER_PEER"}) {
+    const Result<Config> config = read({{variable, "0"}});
+    ASSERT_FALSE(config) << variable;
+    EXPECT_NE(config.error().sentence().find(variable), std::string::npos) << config.error().sentence();
+  }
+  EXPECT_TRUE(read({{"NEXAR_RPC_SPARE_WORKERS", "0"}}));
+  EXPECT_FALSE(read({{"NEXAR_RPC_SPARE_WORKERS", "5000"}}));
+}
+
 TEST(Config, TheTokenIsNeverPrinted) {
   const Config config = read({{"NEXAR_TOKEN", "nxr1-secret"}}).value();
   EXPECT_EQ(config.token, "nxr1-secret");
@@ -195,7 +205,10 @@ TEST(Config, TheDigestChangesWithWhatRanksMustAgreeOnAndWithNothingElse) {
                            {"NEXAR_P2P_TIMEOUT", "1s"},   {"NEXAR_MEMORY_BUDGET", "1GiB"},
                            {"NEXAR_SHM_BUDGET", "1GiB"},  {"NEXAR_RESIZE_TIMEOUT", "1s"},
                            {"NEXAR_TOKEN", "t"},          {"NEXAR_SEED", "a:1"},
-                           {"NEXAR_LOG", "info"},         {"NEXAR_SPIN", "1ms"}};
+                           {"NEXAR_LOG", "info"},         {"NEXAR_SPIN", "1ms"},
+                           {"NEXAR_RPC_WORKERS", "9"},    {"NEXAR_RPC_SPARE_WORKERS", "9"},
+                           {"NEXAR_RPC_QUEUE", "9"},      {"NEXAR_RPC_CALLS_PER_PEER", "9"},
+                           {"NEXAR_RPC_BYTES_PER_PEER", "1MiB"}};
   for (const auto& [variable, value] : local) EXPECT_EQ(read({{variable, value}}).value().digest(), standard.digest()) << variable;
 }
 
