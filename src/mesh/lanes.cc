@@ -56,6 +56,11 @@ void Lanes::end() {
   if (timer_) timer_->cancel();
 }
 
+void Lanes::drain() {
+  for (Slot& slot : slots_)
+    if (slot.lane != nullptr && slot.lane->is_open()) slot.lane->drain();
+}
+
 // Only the end that listens can do anything about it. Lanes that could not be had, or died, are offered again after a while.
 void Lanes::want() {
   if (around_.environment == nullptr || link_ == nullptr || !listens()) return;

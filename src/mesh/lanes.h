@@ -90,6 +90,9 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
   // A large transfer begins, either way.
   void want();
 
+  // Takes what has come by them.
+  void drain();
+
   // Control frames.
   Result<void> on_offer(const wire::LaneOffer& offer);
   Result<void> on_answer(const wire::LaneAnswer& answer);

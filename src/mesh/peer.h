@@ -63,6 +63,7 @@ class Peer final : public transport::LinkHandler {
   const std::optional<Error>& departure() const { return departure_; }
 
   const Lanes& lanes() const { return lanes_; }
+  void drain_lanes() { lanes_.drain(); }
 
   // What has passed its link, also when that has ended.
   const transport::LaneCounters& counters(wire::Lane lane) const;

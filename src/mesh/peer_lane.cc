@@ -29,7 +29,7 @@ Result<transport::Sink*> PeerLane::on_frame(const wire::Header& header) {
   return arrivals_.on_frame(header);
 }
 
-const transport::LaneCounters PeerLane::counters() const { return lane_ == nullptr ? transport::LaneCounters{} : lane_->counters().frames; }
+transport::LaneCounters PeerLane::counters() const { return lane_ == nullptr ? transport::LaneCounters{} : lane_->counters().frames; }
 
 bool PeerLane::is_waiting() const { return open_ && (way_.unfinished() > 0 || lane_->counters().bytes_in_kernel > 0); }
 

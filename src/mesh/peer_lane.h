@@ -44,7 +44,10 @@ class PeerLane final : private transport::tcp::LaneHandler {
   void use(std::unique_ptr<transport::tcp::Lane> lane) { lane_ = std::move(lane); }
   void start(std::unique_ptr<transport::tcp::Lane> lane);
 
-  const transport::LaneCounters counters() const;
+  // Takes what has come; it may be gone afterwards.
+  void drain() { lane_->drain(); }
+
+  transport::LaneCounters counters() const;
 
   // Whether something was sent, or waits to be, that the peer has not got; and how often check() has found such a lane where it was the
   // time before, while the peer answered. Who is in the path may have acknowledged what the peer never gets: its watermarks count too.

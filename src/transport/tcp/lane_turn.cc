@@ -15,6 +15,9 @@ namespace {
 // middle of a transfer has sent its next frame.
 constexpr int kIdlePollsMax = 64;
 
+// More turns than two buffers of the largest size hold: a peer that goes on sending does not keep us.
+constexpr int kDrainTurnsMax = 256;
+
 }  // namespace
 
 Result<void> Lane::watch() {
@@ -79,6 +82,14 @@ bool Lane::work() {
     if (state_ == State::kClosing) timer_.set(loop_.now() + options_.close_timeout);
   }
   return moved;
+}
+
+void Lane::drain() {
+  if (state_ != State::kOpen || handler_ == nullptr) return;
+  working_ = true;
+  for (int turns = 0; turns < kDrainTurnsMax && state_ == State::kOpen && receive(); ++turns) continue;
+  working_ = false;
+  if (state_ == State::kEnded) tell_end();
 }
 
 void Lane::finish_connecting() {
