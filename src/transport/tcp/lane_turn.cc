@@ -149,7 +149,7 @@ bool Lane::fill() {
       source_waits_ = true;
       break;
     }
-    if (!writer_.add(frame->header, frame->payload)) {
+    if (!writer_.add(frame->header, frame->payload, frame->stays)) {
       fail(Error(ErrorCode::kOverloaded, "it has used all its record numbers"));
       return false;
     }
@@ -174,14 +174,13 @@ bool Lane::transmit() {
   std::size_t budget = options_.turn_bytes;
   bool moved = false;
   while (budget > 0 && !write_blocked_ && fill()) {
-    std::array<iovec, 2> regions;
+    std::array<iovec, RecordWriter::kPiecesMax> regions;
     std::size_t count = 0;
     std::size_t bytes = 0;
-    for (const base::ByteView span : writer_.unsent())
-      if (!span.empty()) {
-        regions[count++] = io::region(span);
-        bytes += span.size();
-      }
+    for (const base::ByteView span : writer_.unsent()) {
+      regions[count++] = io::region(span);
+      bytes += span.size();
+    }
     // A frame and its header do not fill their last packet: that waits for the next frame if there is one.
     held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_;
     const std::span<const iovec> all = std::span(regions).first(count);
