@@ -143,7 +143,7 @@ class End final : public transport::tcp::LaneHandler, public BulkSource, public 
     const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, to_send_);
     to_send_ -= size;
     const wire::Bulk bulk{.transfer = 1, .stripe = 0, .generation = 0, .offset = offset};
-    return Frame{wire::header_of(bulk, {1, 1}, static_cast<std::uint32_t>(size)), base::ByteView(out_).subspan(offset, size)};
+    return Frame{wire::header_of(bulk, {1, 1}, static_cast<std::uint32_t>(size)), base::ByteView(out_).subspan(offset, size), true};
   }
 
   // Sink

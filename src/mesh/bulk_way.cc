@@ -7,6 +7,7 @@ namespace nexar::mesh {
 void BulkWay::add(OutgoingStripe& stripe) {
   stripe.way = this;
   stripe.queued = true;
+  ++unfinished_;
   waiting_bytes_ += stripe.range.end - stripe.position;
   stripes_.push_back(&stripe);
   wake_();
@@ -14,6 +15,7 @@ void BulkWay::add(OutgoingStripe& stripe) {
 
 void BulkWay::remove(OutgoingStripe& stripe) {
   stripe.way = nullptr;
+  --unfinished_;
   if (!stripe.queued) return;
   stripe.queued = false;
   waiting_bytes_ -= stripe.range.end - stripe.position;
@@ -26,8 +28,9 @@ std::optional<transport::BulkSource::Frame> BulkWay::next() {
   stripes_.pop_front();
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(wire::kBulkBytesMax, stripe.range.end - stripe.position));
   const wire::Bulk bulk{.transfer = stripe.transfer, .stripe = stripe.number, .generation = stripe.generation, .offset = stripe.position};
-  const Frame frame{wire::header_of(bulk, {.group = stripe.group, .epoch = epoch_}, static_cast<std::uint32_t>(size)),
-                    gather(stripe.from, size, scratch_)};
+  const base::ByteView payload = gather(stripe.from, size, scratch_);
+  const Frame frame{wire::header_of(bulk, {.group = stripe.group, .epoch = epoch_}, static_cast<std::uint32_t>(size)), payload,
+                    payload.data() != scratch_.data()};
   stripe.position += size;
   waiting_bytes_ -= size;
   stripe.queued = stripe.position < stripe.range.end;

@@ -180,13 +180,16 @@ Result<void> IncomingTransfers::Arrivals::on_frame_end(const wire::Header&) {
   if (!frame_) return {};
   const wire::Bulk frame = *std::exchange(frame_, std::nullopt);
   const Stripe* stripe = transfers_.find(frame, &incoming);
-  if (stripe == nullptr || !stripe->complete()) return {};
-  const wire::Watermark last{.transfer = frame.transfer,
+  if (stripe == nullptr) return {};
+  const bool passed = stripe->position / kWatermarkBytes != frame.offset / kWatermarkBytes;
+  if (!stripe->complete() && !passed) return {};
+  const wire::Watermark mark{.transfer = frame.transfer,
                              .stripe = frame.stripe,
                              .generation = frame.generation,
-                             .bytes = stripe->range.end - stripe->range.begin,
-                             .final = true};
-  transfers_.control_.send(last, incoming->owner.group);
+                             .bytes = stripe->position - stripe->range.begin,
+                             .final = stripe->complete()};
+  transfers_.control_.send(mark, incoming->owner.group);
+  if (!mark.final) return {};
   const auto found = transfers_.transfers_.find(frame.transfer);
   if (--found->second.incomplete > 0) return {};
   const TransferDone done = std::move(found->second.incoming.done);

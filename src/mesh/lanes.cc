@@ -24,6 +24,9 @@ constexpr int kStalledChecksMax = 4;
 // Pings of lanes are told from others by their numbers.
 constexpr std::uint64_t kFirstPing = std::uint64_t{1} << 63;
 
+// A lane that died is not missed for long; one that a firewall swallows is tried seldom.
+constexpr base::Duration kPauseMax = std::chrono::minutes(5);
+
 // The rest of a transfer that is worth a change from the link to a lane: what is on its way by the link is sent twice.
 constexpr std::uint64_t kMoveBytesMin = 16u << 20;
 
@@ -53,16 +56,22 @@ void Lanes::end() {
   if (timer_) timer_->cancel();
 }
 
-// Only the end that listens can do anything about it.
+void Lanes::drain() {
+  for (Slot& slot : slots_)
+    if (slot.lane != nullptr && slot.lane->is_open()) slot.lane->drain();
+}
+
+// Only the end that listens can do anything about it. Lanes that could not be had, or died, are offered again after a while.
 void Lanes::want() {
-  if (wanted_ || around_.environment == nullptr || link_ == nullptr) return;
-  wanted_ = true;
-  if (!listens()) return;
+  if (around_.environment == nullptr || link_ == nullptr || !listens()) return;
   if (around_.environment->listener == nullptr) {
     ended_.reason = "this node does not listen for TCP";
     return settle();
   }
-  for (std::uint32_t number = 0; number < around_.environment->count; ++number) offer(number);
+  const base::Time now = around_.environment->loop.now();
+  if (now < offer_again_) return;
+  for (std::uint32_t number = 0; number < around_.environment->count; ++number)
+    if (slots_[number].lane == nullptr && !slots_[number].ticket) offer(number);
   arm();
 }
 
@@ -102,7 +111,6 @@ Result<void> Lanes::on_offer(const wire::LaneOffer& offer) {
     decline(offer.name, wire::LaneAnswerStatus::kRefused, "this rank wants no TCP lanes");
     return {};
   }
-  wanted_ = true;
   drop(slot);
   if (offer.plain != around_.environment->plain) {
     decline(offer.name, wire::LaneAnswerStatus::kRefused, "the two ends disagree on plain text");
@@ -182,6 +190,10 @@ void Lanes::fail(Slot& slot, const std::string& why) {
   ended_.reason = why;
   if (link_ != nullptr) around_.environment->log.info("mesh", "a TCP lane cannot be used", {{"peer", around_.peer}, {"why", why}});
   drop(slot);
+  if (link_ != nullptr) {
+    pause_ = std::clamp(pause_ * 2, around_.environment->pause_min, std::max(around_.environment->pause_min, kPauseMax));
+    offer_again_ = around_.environment->loop.now() + pause_;
+  }
   settle();
 }
 

@@ -52,6 +52,7 @@ struct LaneEnvironment {
   bool plain = false;       // payloads in clear
   bool forced = false;      // opened with the link, and for every bulk byte
   std::uint16_t count = 2;  // lanes to each peer: one does the work on two cores, the second takes over when it dies
+  base::Duration pause_min = std::chrono::seconds(10);  // before a lane that failed is offered again
   transport::tcp::RecordLimits records{};
 };
 
@@ -88,6 +89,9 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
 
   // A large transfer begins, either way.
   void want();
+
+  // Takes what has come by them.
+  void drain();
 
   // Control frames.
   Result<void> on_offer(const wire::LaneOffer& offer);
@@ -133,11 +137,12 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
 
   const Surroundings around_;
   transport::Link* link_ = nullptr;
-  bool wanted_ = false;
   bool settled_ = false;
   bool move_due_ = false;  // transfers that began by the link may go on by lanes
   std::array<Slot, wire::kTcpLanesMax> slots_{};
   WayNumber next_way_ = 1;
+  base::Time offer_again_{};  // not before
+  base::Duration pause_{};
   std::optional<io::Timer> timer_;
   std::uint64_t ping_ = 0;  // that the peer has not answered; 0: it has
   std::uint64_t next_ping_;

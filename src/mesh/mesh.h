@@ -52,6 +52,9 @@ class Mesh {
   void cancel(Send& send);
   void cancel(Receive& receive);
 
+  // Takes what has come from a peer by its TCP lanes and is not read yet.
+  void drain_lanes(Rank rank) { peer(rank).drain_lanes(); }
+
   // The epoch is over: everything in flight ends with `verdict`, and so does everything later, but for receives of messages that are here
   // whole. Again with another verdict changes what later calls get.
   void revoke(const Error& verdict);

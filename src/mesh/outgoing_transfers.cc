@@ -108,7 +108,9 @@ OutgoingStripe* OutgoingTransfers::find(std::uint64_t transfer, std::uint16_t st
 // Of a transfer that was cancelled here nothing is known any more.
 Result<void> OutgoingTransfers::on_watermark(const wire::Watermark& watermark) {
   OutgoingStripe* stripe = find(watermark.transfer, watermark.stripe);
-  if (stripe == nullptr || !watermark.final || stripe->complete) return {};
+  if (stripe == nullptr || stripe->complete) return {};
+  if (stripe->way != nullptr) stripe->way->on_watermark();
+  if (!watermark.final) return {};
   const std::uint64_t bytes = stripe->range.end - stripe->range.begin;
   if (watermark.bytes != bytes || stripe->position != stripe->range.end)
     return Error(ErrorCode::kRefused, fmt::format("rank {} says it has {} bytes of a stripe of {}, of which {} were sent", peer_,

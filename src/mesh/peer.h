@@ -68,6 +68,8 @@ class Peer final : public transport::LinkHandler {
   const std::optional<Error>& departure() const { return departure_; }
 
   const Lanes& lanes() const { return lanes_; }
+  void drain_lanes() { lanes_.drain(); }
+
   // The same of one that has left or whose link has ended: nothing reaches it any more.
   const std::optional<Error>& gone() const { return gone_; }
 

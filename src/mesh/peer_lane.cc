@@ -29,13 +29,13 @@ Result<transport::Sink*> PeerLane::on_frame(const wire::Header& header) {
   return arrivals_.on_frame(header);
 }
 
-const transport::LaneCounters PeerLane::counters() const { return lane_ == nullptr ? transport::LaneCounters{} : lane_->counters().frames; }
+transport::LaneCounters PeerLane::counters() const { return lane_ == nullptr ? transport::LaneCounters{} : lane_->counters().frames; }
 
-bool PeerLane::is_waiting() const { return open_ && (way_.waiting_bytes() > 0 || lane_->counters().bytes_in_kernel > 0); }
+bool PeerLane::is_waiting() const { return open_ && (way_.unfinished() > 0 || lane_->counters().bytes_in_kernel > 0); }
 
 int PeerLane::check(bool peer_answered) {
   const transport::tcp::TcpLaneCounters counters = lane_->counters();
-  const std::uint64_t progress = counters.frames.bytes_sent - counters.bytes_in_kernel;
+  const std::uint64_t progress = counters.frames.bytes_sent - counters.bytes_in_kernel + way_.watermarks();
   if (std::exchange(progress_, progress) != progress)
     stalled_ = 0;
   else if (peer_answered)

@@ -44,10 +44,13 @@ class PeerLane final : private transport::tcp::LaneHandler {
   void use(std::unique_ptr<transport::tcp::Lane> lane) { lane_ = std::move(lane); }
   void start(std::unique_ptr<transport::tcp::Lane> lane);
 
-  const transport::LaneCounters counters() const;
+  // Takes what has come; it may be gone afterwards.
+  void drain() { lane_->drain(); }
 
-  // Whether something was sent, or waits to be, that the peer's kernel has not acknowledged; and how often check() has found such a lane
-  // where it was the time before, while the peer answered.
+  transport::LaneCounters counters() const;
+
+  // Whether something was sent, or waits to be, that the peer has not got; and how often check() has found such a lane where it was the
+  // time before, while the peer answered. Who is in the path may have acknowledged what the peer never gets: its watermarks count too.
   bool is_waiting() const;
   int check(bool peer_answered);
 
@@ -64,7 +67,7 @@ class PeerLane final : private transport::tcp::LaneHandler {
   BulkWay way_;
   IncomingTransfers::Arrivals arrivals_;
   bool open_ = false;
-  std::uint64_t progress_ = 0;  // bytes that have left the kernel
+  std::uint64_t progress_ = 0;  // bytes that have left the kernel, and watermarks
   int stalled_ = 0;
   std::unique_ptr<transport::tcp::Lane> lane_;  // last: it calls the others
 };

@@ -114,10 +114,12 @@ void NodeCore::schedule_verdict() {
   if (!std::exchange(verdict_due_, true)) loop_->post([this] { pronounce(); });
 }
 
-// What had arrived is delivered before the verdict is: everything that the socket holds is read first. That may bring more losses, which
+// What had arrived is delivered before the verdict is: everything that the sockets hold is read first. That may bring more losses, which
 // are then part of it.
 void NodeCore::pronounce() {
   endpoint_->drain();
+  for (const Rank lost : losses_.ranks())
+    if (lost != rank_) mesh_->drain_lanes(lost);
   verdict_due_ = false;
   if (closed_.load(std::memory_order_acquire)) return;
   const bool first = !failure_;

@@ -79,12 +79,14 @@ class LinkHandler {
   virtual void on_end(const LinkEnd& end) = 0;
 };
 
-// Supplies bulk frames one at a time, when the link can take one. The payload is copied before next() is called again.
+// Supplies bulk frames one at a time, when the link can take one. The payload is copied before next() is called again; one that stays may
+// be referred to until the link returns to its loop.
 class BulkSource {
  public:
   struct Frame {
     wire::Header header;
     base::ByteView payload;
+    bool stays = false;
   };
 
   virtual ~BulkSource() = default;

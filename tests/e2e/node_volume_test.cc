@@ -70,6 +70,8 @@ void move(std::uint64_t total) {
     ASSERT_TRUE(sent) << sent.error().to_string();
     ASSERT_TRUE(in == out) << "round " << round;
   }
+  const BulkCounters bulk = nodes[0].counters().value().peers[1].bulk;
+  EXPECT_GE(bulk.tcp_bytes_sent, total - 2 * kBytes) << "all but the first went by TCP lanes: " << bulk.reason;
 }
 
 TEST(Volume, AGigabyteArrivesWhole) { move((1ull << 30) / kShare); }

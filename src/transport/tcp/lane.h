@@ -91,6 +91,9 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   // Asks the source no more, sends what was pulled, and ends when the peer has it all. Frames of the peer's still arrive meanwhile.
   void close();
 
+  // Reads what has come, as far as the kernel has it, without waiting for the loop. The lane may be gone afterwards. Not from a callback.
+  void drain();
+
   // Ends the lane now.
   void abort(std::string_view reason);
 

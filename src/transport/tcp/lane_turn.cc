@@ -15,6 +15,9 @@ namespace {
 // middle of a transfer has sent its next frame.
 constexpr int kIdlePollsMax = 64;
 
+// More turns than two buffers of the largest size hold: a peer that goes on sending does not keep us.
+constexpr int kDrainTurnsMax = 256;
+
 }  // namespace
 
 Result<void> Lane::watch() {
@@ -81,6 +84,14 @@ bool Lane::work() {
   return moved;
 }
 
+void Lane::drain() {
+  if (state_ != State::kOpen || handler_ == nullptr) return;
+  working_ = true;
+  for (int turns = 0; turns < kDrainTurnsMax && state_ == State::kOpen && receive(); ++turns) continue;
+  working_ = false;
+  if (state_ == State::kEnded) tell_end();
+}
+
 void Lane::finish_connecting() {
   const Result<bool> connected = socket_->finish_connect();
   if (!connected) return fail(connected.error());
@@ -138,7 +149,7 @@ bool Lane::fill() {
       source_waits_ = true;
       break;
     }
-    if (!writer_.add(frame->header, frame->payload)) {
+    if (!writer_.add(frame->header, frame->payload, frame->stays)) {
       fail(Error(ErrorCode::kOverloaded, "it has used all its record numbers"));
       return false;
     }
@@ -163,14 +174,13 @@ bool Lane::transmit() {
   std::size_t budget = options_.turn_bytes;
   bool moved = false;
   while (budget > 0 && !write_blocked_ && fill()) {
-    std::array<iovec, 2> regions;
+    std::array<iovec, RecordWriter::kPiecesMax> regions;
     std::size_t count = 0;
     std::size_t bytes = 0;
-    for (const base::ByteView span : writer_.unsent())
-      if (!span.empty()) {
-        regions[count++] = io::region(span);
-        bytes += span.size();
-      }
+    for (const base::ByteView span : writer_.unsent()) {
+      regions[count++] = io::region(span);
+      bytes += span.size();
+    }
     // A frame and its header do not fill their last packet: that waits for the next frame if there is one.
     held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_;
     const std::span<const iovec> all = std::span(regions).first(count);

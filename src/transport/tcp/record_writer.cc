@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/assert.h"
@@ -12,7 +13,9 @@ namespace {
 constexpr std::size_t kRecordsPerFrame = wire::kBulkBytesMax / wire::kRecordBytesMax;
 constexpr std::size_t kFrameBytesMax = kSealedHeaderBytes + wire::kBulkBytesMax + kRecordsPerFrame * kRecordTagBytes;
 
-std::size_t buffer_bytes(bool plain) { return (plain ? 1 : RecordWriter::kFramesPerWrite) * kFrameBytesMax; }
+std::size_t buffer_bytes(bool plain) {
+  return (plain ? RecordWriter::kPlainFramesPerWrite : RecordWriter::kFramesPerWrite) * kFrameBytesMax;
+}
 
 }  // namespace
 
@@ -20,19 +23,28 @@ RecordWriter::RecordWriter(RecordKeys keys, bool plain)
     : keys_(std::move(keys)),
       plain_(plain),
       memory_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes(plain))),
-      buffer_(memory_.get(), buffer_bytes(plain)) {}
+      spare_(plain ? std::make_unique_for_overwrite<std::byte[]>(buffer_bytes(plain)) : nullptr),
+      size_(buffer_bytes(plain)) {}
 
 void RecordWriter::add_clear(base::ByteView bytes) { std::memcpy(take(bytes.size()).data(), bytes.data(), bytes.size()); }
 
-bool RecordWriter::has_room() const { return plain_ ? empty() : buffer_.size() - end_ >= kFrameBytesMax; }
+// What settle() puts together has to fit as well, and it is never more than the frames of one write.
+bool RecordWriter::has_room() const {
+  std::size_t waiting = 0;
+  for (const base::ByteView piece : unsent()) waiting += piece.size();
+  return size_ - std::max(end_, waiting) >= kFrameBytesMax && first_ + count_ + 2 <= pieces_.size();
+}
 
-bool RecordWriter::add(const wire::Header& header, base::ByteView payload) {
+bool RecordWriter::add(const wire::Header& header, base::ByteView payload, bool stays) {
   NEXAR_ASSERT(header.length == payload.size(), "a header says how much follows");
   std::array<std::byte, wire::kHeaderBytes> clear;
   wire::encode(header, clear);
   if (!keys_.seal(take(kSealedHeaderBytes), clear)) return false;
   if (plain_) {
-    payload_ = payload;
+    if (stays && !payload.empty())
+      append(payload);
+    else if (!payload.empty())
+      add_clear(payload);
     return true;
   }
   while (!payload.empty()) {
@@ -43,29 +55,56 @@ bool RecordWriter::add(const wire::Header& header, base::ByteView payload) {
   return true;
 }
 
-std::array<base::ByteView, 2> RecordWriter::unsent() const { return {buffer_.subspan(begin_, end_ - begin_), payload_}; }
-
 void RecordWriter::sent(std::size_t bytes) {
-  const std::size_t of_buffer = std::min(bytes, end_ - begin_);
-  begin_ += of_buffer;
-  payload_ = payload_.subspan(bytes - of_buffer);
-  if (begin_ == end_) begin_ = end_ = 0;
+  while (bytes > 0) {
+    base::ByteView& front = pieces_[first_];
+    const std::size_t of_front = std::min(bytes, front.size());
+    front = front.subspan(of_front);
+    bytes -= of_front;
+    if (!front.empty()) continue;
+    ++first_;
+    --count_;
+  }
+  if (count_ == 0) first_ = end_ = 0;
+}
+
+bool RecordWriter::is_ours(base::ByteView piece) const {
+  return std::greater_equal<>()(piece.data(), memory_.get()) && std::less<>()(piece.data(), memory_.get() + size_);
 }
 
 void RecordWriter::settle() {
-  if (payload_.empty()) return;
-  if (begin_ > 0) {  // in the middle of a header: its rest goes to the front, where a whole payload fits behind it
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= std::exchange(begin_, 0);
+  const auto pieces = unsent();
+  if (std::all_of(pieces.begin(), pieces.end(), [this](base::ByteView piece) { return is_ours(piece); })) return;
+  std::size_t filled = 0;
+  for (const base::ByteView piece : pieces) {
+    std::memcpy(spare_.get() + filled, piece.data(), piece.size());
+    filled += piece.size();
   }
-  const base::ByteView rest = std::exchange(payload_, {});
-  std::memcpy(take(rest.size()).data(), rest.data(), rest.size());
+  std::swap(memory_, spare_);
+  end_ = filled;
+  first_ = 0;
+  count_ = 1;
+  pieces_[0] = base::ByteView(memory_.get(), filled);
 }
 
+// The next bytes of the buffer, which become part of what is to be written.
 base::ByteSpan RecordWriter::take(std::size_t bytes) {
-  NEXAR_ASSERT(bytes <= buffer_.size() - end_, "a frame is added when there is room for it");
+  NEXAR_ASSERT(bytes <= size_ - end_, "a frame is added when there is room for it");
+  const base::ByteSpan taken(memory_.get() + end_, bytes);
   end_ += bytes;
-  return buffer_.subspan(end_ - bytes, bytes);
+  append(taken);
+  return taken;
+}
+
+void RecordWriter::append(base::ByteView piece) {
+  if (count_ > 0 && is_ours(piece)) {
+    base::ByteView& last = pieces_[first_ + count_ - 1];
+    if (last.data() + last.size() == piece.data()) {
+      last = base::ByteView(last.data(), last.size() + piece.size());
+      return;
+    }
+  }
+  pieces_[first_ + count_++] = piece;
 }
 
 }  // namespace nexar::transport::tcp

@@ -1,8 +1,8 @@
 // The sending half of a lane without its socket: frames become records, in a buffer that is small enough to stay in the cache between the
 // cipher and the kernel.
 //
-// A sealed payload is read once, from the caller's memory into the buffer. A plain one is not copied at all if the socket takes it at
-// once; what the socket leaves is copied before the caller gets its memory back.
+// A sealed payload is read once, from the caller's memory into the buffer. A plain one that stays is not copied at all if the socket takes
+// it at once; what the socket leaves is copied before the caller gets its memory back.
 //
 // Thread: engine. Owned by its lane.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/bytes.h"
 #include "transport/tcp/record_keys.h"
@@ -24,20 +25,26 @@ class RecordWriter {
   // kernel touches.
   static constexpr std::size_t kFramesPerWrite = 2;
 
+  // Of a plain lane, where nothing has to stay in the cache: plain TCP is fastest with calls of 256 KiB.
+  static constexpr std::size_t kPlainFramesPerWrite = 4;
+
+  // A header and a payload of each frame, and the rest of what was settled.
+  static constexpr std::size_t kPiecesMax = 2 * kPlainFramesPerWrite + 1;
+
   RecordWriter(RecordKeys keys, bool plain);
 
   // Bytes in clear, before any record.
   void add_clear(base::ByteView bytes);
 
-  // Whether a frame of any size can be added: on a plain lane when everything before is written, otherwise when there is room.
+  // Whether a frame of any size can be added.
   bool has_room() const;
 
-  // False when the lane has used all its numbers. On a plain lane `payload` is referred to until settle().
-  [[nodiscard]] bool add(const wire::Header& header, base::ByteView payload);
+  // False when the lane has used all its numbers. On a plain lane a payload that stays is referred to until settle().
+  [[nodiscard]] bool add(const wire::Header& header, base::ByteView payload, bool stays = false);
 
-  // What is to be written next, in order; both empty when nothing is.
-  std::array<base::ByteView, 2> unsent() const;
-  bool empty() const { return begin_ == end_ && payload_.empty(); }
+  // What is to be written next, in order: at most kPiecesMax.
+  std::span<const base::ByteView> unsent() const { return std::span(pieces_).subspan(first_, count_); }
+  bool empty() const { return count_ == 0; }
   void sent(std::size_t bytes);
 
   // Copies what still lies in the caller's memory.
@@ -47,14 +54,18 @@ class RecordWriter {
 
  private:
   base::ByteSpan take(std::size_t bytes);
+  void append(base::ByteView piece);
+  bool is_ours(base::ByteView piece) const;
 
   RecordKeys keys_;
   const bool plain_;
-  const std::unique_ptr<std::byte[]> memory_;  // not touched before it is used: an idle lane has none of it
-  const base::ByteSpan buffer_;
-  std::size_t begin_ = 0;  // of what is not yet written
-  std::size_t end_ = 0;
-  base::ByteView payload_;  // plain: follows the buffer, in the caller's memory
+  std::unique_ptr<std::byte[]> memory_;  // not touched before it is used: an idle lane has none of it
+  std::unique_ptr<std::byte[]> spare_;   // plain: where settle() puts things together
+  const std::size_t size_;               // of each
+  std::size_t end_ = 0;                  // of what is used of the buffer
+  std::array<base::ByteView, kPiecesMax> pieces_{};
+  std::size_t first_ = 0;  // of the pieces that are not yet written
+  std::size_t count_ = 0;
 };
 
 }  // namespace nexar::transport::tcp

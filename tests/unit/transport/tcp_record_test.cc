@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
+#include <random>
 #include <string>
 
 #include "transport/lane_pair.h"
@@ -109,20 +111,65 @@ TEST(RecordWriter, CopiesThePlainPayloadOnlyWhenItMust) {
                                  tcp::kSealedHeaderBytes + payload.size() - 1}) {
     tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), true);
     Bytes callers = payload;
-    ASSERT_TRUE(writer.add(bulk_header(0, callers.size()), callers));
+    ASSERT_TRUE(writer.add(bulk_header(0, callers.size()), callers, true));
     EXPECT_EQ(writer.unsent()[1].data(), callers.data());
     writer.sent(sent);
     writer.settle();
     std::fill(callers.begin(), callers.end(), std::byte{});
-    const auto [rest, nothing] = writer.unsent();
-    EXPECT_TRUE(nothing.empty());
+    ASSERT_EQ(writer.unsent().size(), 1u);
+    const base::ByteView rest = writer.unsent()[0];
     ASSERT_EQ(rest.size(), tcp::kSealedHeaderBytes + payload.size() - sent);
     const std::size_t of_payload = std::min(rest.size(), payload.size());
     EXPECT_TRUE(std::ranges::equal(rest.last(of_payload), std::span(payload).last(of_payload)));
-    EXPECT_FALSE(writer.has_room());
     writer.sent(rest.size());
+    EXPECT_TRUE(writer.empty());
     EXPECT_TRUE(writer.has_room());
   }
+}
+
+// Whatever stays, whatever the socket takes: the bytes are those of the frames, in order.
+TEST(RecordWriter, WritesSeveralPlainFramesAtOnce) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}, .plain = true};
+  std::mt19937_64 random(7);
+  tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), true);
+  std::deque<Bytes> callers;
+  Bytes expected;  // payloads; headers are sealed, and skipped
+  Bytes written;
+  std::size_t most = 0;
+  std::vector<std::size_t> lengths;
+  for (std::size_t number = 0; number < 200 || !writer.empty();) {
+    std::size_t frames = 0;
+    while (number < 200 && writer.has_room()) {
+      callers.push_back(random_bytes(1 + random() % wire::kBulkBytesMax, static_cast<unsigned>(random())));
+      const bool stays = random() % 3 != 0;
+      ASSERT_TRUE(writer.add(bulk_header(number++, callers.back().size()), callers.back(), stays));
+      lengths.push_back(callers.back().size());
+      expected.insert(expected.end(), callers.back().begin(), callers.back().end());
+      if (!stays) std::fill(callers.back().begin(), callers.back().end(), std::byte{});
+      ++frames;
+    }
+    most = std::max(most, frames);
+    ASSERT_LE(writer.unsent().size(), tcp::RecordWriter::kPiecesMax);
+    Bytes all;
+    for (const base::ByteView piece : writer.unsent()) all.insert(all.end(), piece.begin(), piece.end());
+    const std::size_t sent = random() % 2 == 0 ? all.size() : random() % (all.size() + 1);
+    written.insert(written.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sent));
+    writer.sent(sent);
+    writer.settle();
+    for (Bytes& memory : callers) std::fill(memory.begin(), memory.end(), std::byte{});
+    callers.clear();
+  }
+  EXPECT_GE(most, tcp::RecordWriter::kPlainFramesPerWrite);
+  Bytes payloads;
+  std::size_t at = 0;
+  for (const std::size_t length : lengths) {
+    at += tcp::kSealedHeaderBytes;
+    payloads.insert(payloads.end(), written.begin() + static_cast<std::ptrdiff_t>(at),
+                    written.begin() + static_cast<std::ptrdiff_t>(at + length));
+    at += length;
+  }
+  EXPECT_EQ(at, written.size());
+  EXPECT_TRUE(payloads == expected);
 }
 
 }  // namespace
