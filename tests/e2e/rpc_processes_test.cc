@@ -102,7 +102,7 @@ TEST(RpcProcesses, LargeCallsUnderWaySurviveTheEndOfTheirEpoch) {
     if (node.rank() == 0) {
       std::atomic<bool> over = false;
       node.on_failure([&](const Error&) { over = true; }).value();
-      Bytes large(32 << 20);
+      Bytes large(8 << 20);
       int wrong = 0;
       int calls = 0;
       for (int after = 0; after < 3; after += over ? 1 : 0) {
