@@ -63,6 +63,17 @@ struct LocalOptions {
   LogSink log{};
 };
 
+// How large transfers to and from a peer travel: by TCP lanes where there are some, else by its QUIC link. Lanes are opened when the first
+// large transfer wants them.
+struct BulkCounters {
+  Transport transport = Transport::kQuic;  // kTcp while lanes are open
+  std::string reason;                      // why there are no lanes; or why one was lost, when others are left
+  int tcp_lanes = 0;                       // open now
+  std::uint64_t tcp_lanes_lost = 0;        // that broke or stalled; what they carried went on by another way
+  std::uint64_t tcp_bytes_sent = 0;        // headers included; what went by QUIC is in LinkTraffic
+  std::uint64_t tcp_bytes_received = 0;
+};
+
 // What is known about a peer now.
 struct PeerCounters {
   Rank rank = 0;
@@ -70,6 +81,7 @@ struct PeerCounters {
   std::string address;                          // that its link uses; empty without one
   std::optional<std::chrono::nanoseconds> rtt;  // of the last heartbeat that was answered
   LinkTraffic traffic;
+  BulkCounters bulk;
 };
 
 // Calls of functions (rpc.h): what has happened, and what is here now.

@@ -7,6 +7,7 @@ namespace nexar::mesh {
 void BulkWay::add(OutgoingStripe& stripe) {
   stripe.way = this;
   stripe.queued = true;
+  ++unfinished_;
   waiting_bytes_ += stripe.range.end - stripe.position;
   stripes_.push_back(&stripe);
   wake_();
@@ -14,6 +15,7 @@ void BulkWay::add(OutgoingStripe& stripe) {
 
 void BulkWay::remove(OutgoingStripe& stripe) {
   stripe.way = nullptr;
+  --unfinished_;
   if (!stripe.queued) return;
   stripe.queued = false;
   waiting_bytes_ -= stripe.range.end - stripe.position;

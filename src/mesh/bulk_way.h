@@ -43,6 +43,11 @@ class BulkWay final : public transport::BulkSource {
 
   std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
+  // Stripes that were given to it and that the receiver has not got whole; and what the receiver has said of them.
+  std::size_t unfinished() const { return unfinished_; }
+  std::uint64_t watermarks() const { return watermarks_; }
+  void on_watermark() { ++watermarks_; }
+
   // transport::BulkSource
   std::optional<Frame> next() override;
 
@@ -52,6 +57,8 @@ class BulkWay final : public transport::BulkSource {
   const std::function<void()> wake_;
   std::deque<OutgoingStripe*> stripes_;  // the front has the next frame; at most kStripesMax for each transfer that was granted
   std::uint64_t waiting_bytes_ = 0;
+  std::size_t unfinished_ = 0;
+  std::uint64_t watermarks_ = 0;
 };
 
 }  // namespace nexar::mesh

@@ -24,6 +24,7 @@ struct Events {
   std::function<void(Rank)> ended{};                         // the link is gone, however; comes last
   std::function<void(Rank, const wire::Revoke&)> revoked{};  // the peer says that the epoch is over
   std::function<void(Rank, const std::string&)> aborted{};   // the peer ended the world, with this reason
+  std::function<void(Rank)> lanes_settled{};                 // forced TCP lanes are open, or cannot be opened: Lanes::report() says
   // The peer can take a part of an operation, which OutgoingTransfers::begin_ahead() sends; or, before that was called, cannot any more.
   std::function<void(Rank, std::uint64_t group, const wire::Grant&)> granted_ahead{};
   std::function<void(Rank, const wire::Refuse&)> refused_ahead{};

@@ -43,9 +43,12 @@ void IncomingTransfers::start(const wire::Grant& grant, IncomingTransfer incomin
   const bool fresh = transfers_.emplace(grant.transfer, std::move(transfer)).second;
   NEXAR_ASSERT(fresh, "a transfer is granted once");
   control_.send(grant, group);
+  if (wanted_ && grant.bytes >= kLaneBytesMin) wanted_();
 }
 
-std::uint16_t IncomingTransfers::stripes_for(std::uint64_t) const { return std::max<std::uint16_t>(lanes_, 1); }
+std::uint16_t IncomingTransfers::stripes_for(std::uint64_t bytes) const {
+  return static_cast<std::uint16_t>(std::clamp<std::uint64_t>(bytes / kStripeBytesMin, 1, std::max<std::uint16_t>(lanes_, 1)));
+}
 
 bool IncomingTransfers::cancel(std::uint64_t transfer, wire::RefuseReason reason) {
   const auto found = transfers_.find(transfer);
@@ -70,10 +73,12 @@ void IncomingTransfers::end_all_but_calls(const Error& verdict) {
   for (const auto& [number, transfer] : transfers) transfer.incoming.done(verdict);
 }
 
-void IncomingTransfers::way_ended(WayNumber way) {
+void IncomingTransfers::way_ended(WayNumber way) { leave_way(way, 1); }
+
+void IncomingTransfers::leave_way(WayNumber way, std::uint64_t bytes_left) {
   std::vector<std::uint64_t> worn_out;
   for (auto& [number, transfer] : transfers_)
-    if (!resume(number, transfer, way)) worn_out.push_back(number);
+    if (!resume(number, transfer, way, bytes_left)) worn_out.push_back(number);
   for (const std::uint64_t number : worn_out) {
     const auto found = transfers_.find(number);
     if (found == transfers_.end()) continue;
@@ -85,10 +90,10 @@ void IncomingTransfers::way_ended(WayNumber way) {
 }
 
 // A stripe of which nothing has come yet may have been on its way there. False when there is no further generation.
-bool IncomingTransfers::resume(std::uint64_t number, Transfer& transfer, WayNumber way) {
+bool IncomingTransfers::resume(std::uint64_t number, Transfer& transfer, WayNumber way, std::uint64_t bytes_left) {
   for (std::uint16_t index = 0; index < transfer.stripes.size(); ++index) {
     Stripe& stripe = transfer.stripes[index];
-    if (stripe.complete() || stripe.way.value_or(way) != way) continue;
+    if (stripe.range.end - stripe.position < bytes_left || stripe.way.value_or(way) != way) continue;
     if (stripe.generation == std::numeric_limits<std::uint16_t>::max()) return false;
     ++stripe.generation;
     stripe.way.reset();
@@ -175,13 +180,16 @@ Result<void> IncomingTransfers::Arrivals::on_frame_end(const wire::Header&) {
   if (!frame_) return {};
   const wire::Bulk frame = *std::exchange(frame_, std::nullopt);
   const Stripe* stripe = transfers_.find(frame, &incoming);
-  if (stripe == nullptr || !stripe->complete()) return {};
-  const wire::Watermark last{.transfer = frame.transfer,
+  if (stripe == nullptr) return {};
+  const bool passed = stripe->position / kWatermarkBytes != frame.offset / kWatermarkBytes;
+  if (!stripe->complete() && !passed) return {};
+  const wire::Watermark mark{.transfer = frame.transfer,
                              .stripe = frame.stripe,
                              .generation = frame.generation,
-                             .bytes = stripe->range.end - stripe->range.begin,
-                             .final = true};
-  transfers_.control_.send(last, incoming->owner.group);
+                             .bytes = stripe->position - stripe->range.begin,
+                             .final = stripe->complete()};
+  transfers_.control_.send(mark, incoming->owner.group);
+  if (!mark.final) return {};
   const auto found = transfers_.transfers_.find(frame.transfer);
   if (--found->second.incomplete > 0) return {};
   const TransferDone done = std::move(found->second.incoming.done);

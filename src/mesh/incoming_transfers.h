@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -50,6 +51,12 @@ class IncomingTransfers {
 
   // A lane has died: what came by it, or may have been on its way there, is asked for again from where it is.
   void way_ended(WayNumber way);
+
+  // There is something better than `way` now: transfers that have at least so many bytes left there are asked for elsewhere.
+  void leave_way(WayNumber way, std::uint64_t bytes_left);
+
+  // Called when a transfer is granted that lanes are made for.
+  void set_wanted(std::function<void()> wanted) { wanted_ = std::move(wanted); }
 
   // What the peer says: true when there is such a transfer.
   bool on_withdraw(const wire::Withdraw& withdraw);
@@ -99,13 +106,14 @@ class IncomingTransfers {
   Stripe* find(const wire::Bulk& frame, IncomingTransfer** incoming);
   void take(const wire::Bulk& frame, base::ByteView bytes);
   static void deliver(Stripe& stripe, TransferSink& sink, base::ByteView bytes);
-  bool resume(std::uint64_t number, Transfer& transfer, WayNumber way);
+  bool resume(std::uint64_t number, Transfer& transfer, WayNumber way, std::uint64_t bytes_left);
 
   const Rank peer_;
   ControlLane& control_;
   std::unordered_map<std::uint64_t, Transfer> transfers_;
   std::uint64_t next_ahead_ = 1;
   std::uint16_t lanes_ = 0;
+  std::function<void()> wanted_;
 };
 
 }  // namespace nexar::mesh

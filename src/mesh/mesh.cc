@@ -28,11 +28,11 @@ void finish(Receive& receive, Result<Status> result) {
 
 }  // namespace
 
-Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits)
+Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits, const LaneEnvironment* lanes)
     : self_(self), epoch_(epoch), limits_(limits), events_(std::move(events)) {
   for (Rank rank = 0; rank < size; ++rank)
-    peers_.push_back(
-        std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, rpc_}));
+    peers_.push_back(std::make_unique<Peer>(
+        rank, Peer::Surroundings{self_, matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, lanes, rpc_}));
 }
 
 void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {

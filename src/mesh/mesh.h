@@ -26,7 +26,8 @@ namespace nexar::mesh {
 
 class Mesh {
  public:
-  Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits = {});
+  // Without `lanes`, which outlive it, bulk goes by the links alone.
+  Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits = {}, const LaneEnvironment* lanes = nullptr);
 
   Rank self() const { return self_; }
   int size() const { return static_cast<int>(peers_.size()); }

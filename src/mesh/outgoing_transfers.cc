@@ -33,6 +33,7 @@ void OutgoingTransfers::start(const wire::Grant& grant, OutgoingTransfer outgoin
     stripe.from = begun.index.at(stripe.position);
     choose(grant.bytes).add(stripe);
   }
+  if (wanted_ && grant.bytes >= kLaneBytesMin) wanted_();
 }
 
 Result<void> OutgoingTransfers::keep_ahead(GroupId group, const wire::Grant& grant) {
@@ -59,9 +60,9 @@ void OutgoingTransfers::begin_ahead(std::uint64_t transfer, OutgoingTransfer out
   start(ahead.grant, std::move(outgoing), &ahead.generations);
 }
 
-// Lanes where there are some; of those the one that has least to do.
-BulkWay& OutgoingTransfers::choose(std::uint64_t) {
-  if (lanes_.empty()) return link_;
+// Lanes where there are some and the transfer is large; of those the one that has least to do.
+BulkWay& OutgoingTransfers::choose(std::uint64_t bytes) {
+  if (lanes_.empty() || bytes < lane_bytes_min_) return link_;
   return **std::min_element(lanes_.begin(), lanes_.end(),
                             [](const BulkWay* a, const BulkWay* b) { return a->waiting_bytes() < b->waiting_bytes(); });
 }
@@ -107,7 +108,9 @@ OutgoingStripe* OutgoingTransfers::find(std::uint64_t transfer, std::uint16_t st
 // Of a transfer that was cancelled here nothing is known any more.
 Result<void> OutgoingTransfers::on_watermark(const wire::Watermark& watermark) {
   OutgoingStripe* stripe = find(watermark.transfer, watermark.stripe);
-  if (stripe == nullptr || !watermark.final || stripe->complete) return {};
+  if (stripe == nullptr || stripe->complete) return {};
+  if (stripe->way != nullptr) stripe->way->on_watermark();
+  if (!watermark.final) return {};
   const std::uint64_t bytes = stripe->range.end - stripe->range.begin;
   if (watermark.bytes != bytes || stripe->position != stripe->range.end)
     return Error(ErrorCode::kRefused, fmt::format("rank {} says it has {} bytes of a stripe of {}, of which {} were sent", peer_,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -43,6 +44,10 @@ class OutgoingTransfers {
   // Stops a transfer, or gives a grant ahead back, and tells the peer; `done` is not called. When it returns the memory is not read any
   // more. False when there is no such transfer.
   bool cancel(std::uint64_t transfer);
+
+  // Called when a transfer begins that lanes are made for; and the least size of those that use lanes.
+  void set_wanted(std::function<void()> wanted) { wanted_ = std::move(wanted); }
+  void set_lane_bytes_min(std::uint64_t bytes) { lane_bytes_min_ = bytes; }
 
   // A lane can be used; or has died, and what went by it waits until the receiver says where to go on.
   void add_lane(BulkWay& lane) { lanes_.push_back(&lane); }
@@ -84,6 +89,8 @@ class OutgoingTransfers {
   std::unordered_map<std::uint64_t, std::unique_ptr<Transfer>> transfers_;
   std::unordered_map<std::uint64_t, Ahead> ahead_;
   std::uint64_t next_number_ = 1;
+  std::uint64_t lane_bytes_min_ = kLaneBytesMin;
+  std::function<void()> wanted_;
 };
 
 }  // namespace nexar::mesh

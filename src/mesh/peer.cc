@@ -8,6 +8,19 @@
 #include "base/assert.h"
 
 namespace nexar::mesh {
+namespace {
+
+// Of control frames, those that calls need: about their transfers, and about the lanes that carry them.
+bool outlives_epoch(const wire::Header& header) {
+  switch (header.type) {
+    case wire::FrameType::kLaneOffer:
+    case wire::FrameType::kLaneAnswer:
+    case wire::FrameType::kLaneDown: return true;
+    default: return wire::is_of_call(header.id);
+  }
+}
+
+}  // namespace
 
 Peer::Peer(Rank rank, Surroundings surroundings)
     : rank_(rank),
@@ -18,7 +31,13 @@ Peer::Peer(Rank rank, Surroundings surroundings)
                   if (link_ != nullptr) link_->bulk_ready();
                 }),
       outgoing_(rank, control_lane_, link_way_),
-      incoming_(rank, control_lane_) {}
+      incoming_(rank, control_lane_),
+      lanes_({around_.self, rank, around_.epoch, around_.scratch, around_.lanes, control_lane_, outgoing_, incoming_,
+              [this](const wire::Header& header) { return is_drained(header); }, [this] { tell(around_.events.lanes_settled, rank_); }}) {
+  outgoing_.set_wanted([this] { lanes_.want(); });
+  incoming_.set_wanted([this] { lanes_.want(); });
+  if (around_.lanes != nullptr && around_.lanes->forced) outgoing_.set_lane_bytes_min(0);
+}
 
 void Peer::attach(transport::Link& link, const EagerLimits& limits) {
   link_ = &link;
@@ -30,6 +49,7 @@ void Peer::attach(transport::Link& link, const EagerLimits& limits) {
 void Peer::on_ready() {
   ready_ = true;
   link_->set_bulk_source(&link_way_);
+  lanes_.begin(*link_);
   for (auto& [group, box] : outboxes_) drain(group, box);
   if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);
   tell(around_.events.ready, rank_);
@@ -103,6 +123,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
       });
     case wire::FrameType::kPong:
       return decoded.template operator()<wire::Pong>([&](const wire::Pong& m) {
+        lanes_.on_pong(m.nonce);
         tell(around_.events.pong, rank_, m);
         return Result<void>();
       });
@@ -119,7 +140,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
       });
     default: break;
   }
-  if (leaving_ || (revoked_ && !wire::is_of_call(header.id))) return {};
+  if (leaving_ || (revoked_ && !outlives_epoch(header))) return {};
   switch (header.type) {
     case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(header.group, m); });
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
@@ -131,6 +152,11 @@ Result<void> Peer::on_control(const wire::Header& header) {
       return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
     case wire::FrameType::kWithdraw:
       return decoded.template operator()<wire::Withdraw>([&](const auto& m) { return on_withdraw(header.group, m); });
+    case wire::FrameType::kLaneOffer:
+      return decoded.template operator()<wire::LaneOffer>([&](const auto& m) { return lanes_.on_offer(m); });
+    case wire::FrameType::kLaneAnswer:
+      return decoded.template operator()<wire::LaneAnswer>([&](const auto& m) { return lanes_.on_answer(m); });
+    case wire::FrameType::kLaneDown: return decoded.template operator()<wire::LaneDown>([&](const auto& m) { return lanes_.on_down(m); });
     case wire::FrameType::kCredit:
       return decoded.template operator()<wire::Credit>([&](const wire::Credit& m) {
         Outbox& box = outbox(header.group);
@@ -191,6 +217,7 @@ void Peer::leave(std::string_view text) {
 void Peer::on_end(const transport::LinkEnd& end) {
   for (std::size_t lane = 0; lane < counters_.size(); ++lane) counters_[lane] = link_->counters(static_cast<wire::Lane>(lane));
   link_ = nullptr;
+  lanes_.end();
   control_lane_.end();
   const bool was_ready = std::exchange(ready_, false);
   if (was_ready)

@@ -18,6 +18,7 @@
 #include "mesh/control_lane.h"
 #include "mesh/events.h"
 #include "mesh/incoming_transfers.h"
+#include "mesh/lanes.h"
 #include "mesh/matcher.h"
 #include "mesh/message.h"
 #include "mesh/message_sink.h"
@@ -41,13 +42,15 @@ class Peer final : public transport::LinkHandler {
  public:
   // What a peer needs of the mesh.
   struct Surroundings {
+    Rank self;
     Matcher& matcher;
     const EagerLimits& limits;  // what this node keeps of early messages
     Epoch epoch;
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
-    base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
-    RpcFrames* const& rpc;   // null while nobody takes them
+    base::ByteSpan scratch;        // kBulkBytesMax, between two calls of no meaning
+    const LaneEnvironment* lanes;  // null: none
+    RpcFrames* const& rpc;         // null while nobody takes them
   };
 
   Peer(Rank rank, Surroundings surroundings);
@@ -61,6 +64,8 @@ class Peer final : public transport::LinkHandler {
 
   // That it has left, as those who still want something from it are told.
   const std::optional<Error>& departure() const { return departure_; }
+
+  const Lanes& lanes() const { return lanes_; }
 
   // The same of one that has left or whose link has ended: nothing reaches it any more.
   const std::optional<Error>& gone() const { return gone_; }
@@ -174,7 +179,8 @@ class Peer final : public transport::LinkHandler {
   OutgoingTransfers outgoing_;
   IncomingTransfers incoming_;
   CallBodies bodies_{rank_, control_lane_, outgoing_, incoming_};
-  IncomingTransfers::Arrivals arrivals_{incoming_, 0};                // by the link
+  IncomingTransfers::Arrivals arrivals_{incoming_, 0};  // by the link
+  Lanes lanes_;
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
   EagerLimits peer_limits_{};
   bool ready_ = false;

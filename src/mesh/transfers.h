@@ -34,6 +34,15 @@ namespace nexar::mesh {
 inline constexpr std::size_t kTransferAlignment = 64;
 static_assert(wire::kBulkBytesMax % kTransferAlignment == 0 && wire::kRecordBytesMax % kTransferAlignment == 0);
 
+// From here on a transfer goes by TCP lanes where there are some: below, the link's own bytes are as fast.
+inline constexpr std::uint64_t kLaneBytesMin = 64u << 10;
+
+// Less than this is not worth a stripe of its own.
+inline constexpr std::uint64_t kStripeBytesMin = 1u << 20;
+
+// The receiver says how far a stripe is at every multiple of this, so that the sender can tell a slow way from a dead one.
+inline constexpr std::uint64_t kWatermarkBytes = 4u << 20;
+
 // Where an incoming transfer's bytes go. Its calls may not call the mesh back.
 class TransferSink {
  public:

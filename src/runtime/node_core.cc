@@ -67,30 +67,13 @@ Result<void> NodeCore::start_parts(const Options& options) {
                                  [this](Rank rank) { mesh_->handler(rank).on_ready(); },
                                  [this](const Error& error) { end_formation(error); }});
 
-  auto opened = io::in_network_namespace(options.network_namespace, [&]() -> Result<void> {
-    if (options.port_first == 0) return open_endpoint(options, options.address);
-    Result<void> last;
-    for (std::uint32_t port = options.port_first; port <= options.port_last; ++port) {
-      last = open_endpoint(options, options.address.with_port(static_cast<std::uint16_t>(port)));
-      if (last) return last;
-    }
-    return Error(ErrorCode::kIo, fmt::format("no port from {} to {} could be opened", options.port_first, options.port_last))
-        .with_cause(std::move(last).error());
-  });
+  auto opened = io::in_network_namespace(options.network_namespace, [&] { return open_ports(options); });
   if (!opened) return opened;
   address_ = endpoint_->local_address();
+  open_lanes(options);
   Result<std::unique_ptr<Engine>> engine = Engine::start(*loop_, io::real_clock(), {.spin = config_.spin});
   if (!engine) return std::move(engine).error();
   engine_ = *std::move(engine);
-  return {};
-}
-
-// Links never end for silence by themselves: the detector decides who is lost, and it knows when its own loop did not run.
-Result<void> NodeCore::open_endpoint(const Options& options, const io::Address& address) {
-  auto endpoint =
-      transport::quic::Endpoint::open({*loop_, io::system_random(), base::Duration::zero()}, address, *options.identity, *this, *this);
-  if (!endpoint) return std::move(endpoint).error();
-  endpoint_ = *std::move(endpoint);
   return {};
 }
 

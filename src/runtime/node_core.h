@@ -26,6 +26,7 @@
 #include "io/epoll_loop.h"
 #include "io/event_descriptor.h"
 #include "io/timer.h"
+#include "mesh/lanes.h"
 #include "mesh/mesh.h"
 #include "nexar/config.h"
 #include "nexar/log.h"
@@ -39,6 +40,7 @@
 #include "runtime/operation_state.h"
 #include "transport/peer_verifier.h"
 #include "transport/quic/endpoint.h"
+#include "transport/tcp/listener.h"
 
 namespace nexar::runtime {
 
@@ -112,6 +114,9 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   explicit NodeCore(const Options& options);
   Result<void> start_parts(const Options& options);
   Result<void> open_endpoint(const Options& options, const io::Address& address);
+  Result<void> open_ports(const Options& options);
+  Result<void> open_port(const Options& options, const io::Address& address);
+  void open_lanes(const Options& options);
   std::optional<base::Time> deadline(std::optional<std::chrono::nanoseconds> limit) const;
   Error closed_error() const;
   void start_and_stay(OperationState& operation);
@@ -127,6 +132,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   wire::Hello hello() const;
   mesh::Events mesh_events();
   void on_linked(Rank rank);
+  void on_lanes_settled(Rank rank);
+  void end_formation_if_ready();
   void end_formation(std::optional<Error> error);
 
   // Calls (node_rpc.cc).
@@ -169,6 +176,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
 
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
+  std::unique_ptr<transport::tcp::Listener> listener_;  // where TCP lanes are wanted and the port could be opened
+  std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
   std::unique_ptr<rpc::Service> rpc_;  // the same

@@ -5,6 +5,19 @@
 
 namespace nexar::runtime {
 
+namespace {
+
+BulkCounters bulk_counters(const mesh::LaneReport& lanes) {
+  return {.transport = lanes.open > 0 ? Transport::kTcp : Transport::kQuic,
+          .reason = lanes.reason,
+          .tcp_lanes = lanes.open,
+          .tcp_lanes_lost = lanes.died,
+          .tcp_bytes_sent = lanes.traffic.bytes_sent,
+          .tcp_bytes_received = lanes.traffic.bytes_received};
+}
+
+}  // namespace
+
 PeerCounters NodeCore::peer_counters(Rank rank) const {
   PeerCounters counters;
   counters.rank = rank;
@@ -24,6 +37,7 @@ PeerCounters NodeCore::peer_counters(Rank rank) const {
     counters.traffic.frames_received[lane] = passed.frames_received;
     counters.traffic.bytes_received[lane] = passed.bytes_received;
   }
+  counters.bulk = bulk_counters(peer.lanes().report());
   return counters;
 }
 

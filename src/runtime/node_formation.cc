@@ -22,7 +22,7 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     log_.set_context("rank", std::to_string(rank_));
     log_.set_context("epoch", std::to_string(view_.epoch));
     heartbeats_.resize(view_.members.size());
-    mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events());
+    mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events(), mesh::EagerLimits{}, lanes_ ? &*lanes_ : nullptr);
     const rpc::PeerLimits peer_limits{config_.rpc_calls_per_peer, config_.rpc_bytes_per_peer};
     rpc_ = std::make_unique<rpc::Service>(
         *loop_, *mesh_, rpc::Limits{peer_limits, {config_.rpc_workers, config_.rpc_spare_workers, config_.rpc_queue}});
@@ -71,6 +71,7 @@ mesh::Events NodeCore::mesh_events() {
       .ended = [this](Rank rank) { on_ended(rank); },
       .revoked = [this](Rank rank, const wire::Revoke& revoke) { on_revoked(rank, revoke); },
       .aborted = [this](Rank rank, const std::string& reason) { on_aborted(rank, reason); },
+      .lanes_settled = [this](Rank rank) { on_lanes_settled(rank); },
   };
 }
 
@@ -88,7 +89,25 @@ void NodeCore::on_linked(Rank rank) {
   detector_->add(rank, loop_->now());
   send_heartbeat(rank);
   heartbeat_timer_->set(detector_->next());
-  if (formation_->missing().empty()) end_formation(std::nullopt);
+  end_formation_if_ready();
+}
+
+// Forced lanes are part of being ready.
+void NodeCore::on_lanes_settled(Rank rank) {
+  const mesh::LaneReport lanes = std::as_const(*mesh_).peer(rank).lanes().report();
+  if (lanes.open == 0)
+    return end_formation(
+        Error(ErrorCode::kUnsupported, fmt::format("the transport is tcp, and there is no TCP lane to rank {}: {}", rank, lanes.reason))
+            .with_rank(rank));
+  end_formation_if_ready();
+}
+
+void NodeCore::end_formation_if_ready() {
+  if (!formation_->missing().empty()) return;
+  if (config_.transport == Transport::kTcp)
+    for (Rank peer = 0; peer < size(); ++peer)
+      if (peer != rank_ && !std::as_const(*mesh_).peer(peer).lanes().is_settled()) return;
+  end_formation(std::nullopt);
 }
 
 void NodeCore::end_formation(std::optional<Error> error) {

@@ -44,6 +44,7 @@ struct Options {
   std::size_t iterations = 0;  // 0: chosen by size
   std::string wait = "spin";
   std::string json;
+  std::string transport;  // empty: as the environment says
   std::vector<std::string> namespaces;
   std::vector<std::string> addresses;
   bool ping = false;
@@ -60,6 +61,7 @@ struct Row {
   double p99_us = 0;
   double bandwidth = 0;  // GB/s of one direction
   std::uint64_t wrong = 0;
+  std::string transport = "quic";  // that carried most of the bytes
 };
 
 // What rank sends in iteration i. Cheap to check and different everywhere.
@@ -141,6 +143,27 @@ std::uint64_t add_up(const Group& group, std::uint64_t count) {
   return count + other;
 }
 
+// What a rank has sent to the other until now, by each way.
+struct Sent {
+  std::uint64_t quic = 0;
+  std::uint64_t tcp = 0;
+};
+
+Sent sent_by(const Node& node) {
+  const PeerCounters counters = node.counters().value().peers[static_cast<std::size_t>(1 - node.rank())];
+  return {counters.traffic.bytes_sent[2] + counters.traffic.bytes_sent[3], counters.bulk.tcp_bytes_sent};
+}
+
+// Eager messages are never bulk, whatever carries that.
+void check_transport(const Row& row, const Options& options) {
+  constexpr std::size_t kEagerBytes = 64 * 1024;
+  const bool other = (options.transport == "quic" && row.transport != "quic") ||
+                     (options.transport == "tcp" && row.bytes > kEagerBytes && row.transport != "tcp");
+  if (other)
+    throw std::runtime_error(
+        fmt::format("{} of {} bytes went by {}, and {} was asked for", row.op, row.bytes, row.transport, options.transport));
+}
+
 double median(const std::vector<double>& sorted) { return sorted[sorted.size() / 2]; }
 double late(const std::vector<double>& sorted) { return sorted[sorted.size() * 99 / 100]; }
 
@@ -152,15 +175,18 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
   End end(node, bytes);
   meet(node.world());
   for (std::size_t i = 0; i < iterations / 10 + 2; ++i) end.once(mode);
+  const Sent before = sent_by(node);
   for (std::size_t i = 0; i < iterations; ++i) {
     const Clock::time_point start = Clock::now();
     end.once(mode);
     times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
   }
+  const Sent after = sent_by(node);
   const std::uint64_t wrong = add_up(node.world(), end.verify(mode));
 
   std::sort(times.begin(), times.end());
-  Row row{mode, bytes, median(times), late(times), 0, wrong};
+  Row row{mode, bytes, median(times), late(times), 0, wrong, after.tcp - before.tcp > after.quic - before.quic ? "tcp" : "quic"};
+  check_transport(row, options);
   const double ways = mode == "pingpong" ? 2 : 1;
   row.bandwidth = ways * static_cast<double>(bytes) / row.time_us / 1e3;
   return row;
@@ -171,7 +197,7 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
 Row measure_ping(const Node& node, bool loaded) {
   const Group group = node.world();
   std::vector<std::byte> load(loaded ? kLoadBytes : 0);  // in memory before the clock runs
-  Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0};
+  Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0, "quic"};
   if (node.rank() == 1) {
     Operation receive = group.start_recv(load.data(), load.size(), 0, kLoadTag);
     meet(group);
@@ -192,9 +218,10 @@ Row measure_ping(const Node& node, bool loaded) {
 }
 
 void print_table(const std::vector<Row>& rows) {
-  fmt::print("{:<12}{:>12}{:>14}{:>14}{:>16}{:>8}\n", "op", "bytes", "time (us)", "p99 (us)", "algbw (GB/s)", "#wrong");
+  fmt::print("{:<12}{:>12}{:>14}{:>14}{:>16}{:>8}  {}\n", "op", "bytes", "time (us)", "p99 (us)", "algbw (GB/s)", "#wrong", "transport");
   for (const Row& row : rows)
-    fmt::print("{:<12}{:>12}{:>14.2f}{:>14.2f}{:>16.3f}{:>8}\n", row.op, row.bytes, row.time_us, row.p99_us, row.bandwidth, row.wrong);
+    fmt::print("{:<12}{:>12}{:>14.2f}{:>14.2f}{:>16.3f}{:>8}  {}\n", row.op, row.bytes, row.time_us, row.p99_us, row.bandwidth, row.wrong,
+               row.transport);
 }
 
 void write_json(const std::vector<Row>& rows, const std::string& file) {
@@ -203,7 +230,7 @@ void write_json(const std::vector<Row>& rows, const std::string& file) {
     array.push_back({{"op", row.op},
                      {"ranks", 2},
                      {"bytes", row.bytes},
-                     {"transport", "quic"},
+                     {"transport", row.transport},
                      {"time_us", row.time_us},
                      {"p99_us", row.p99_us},
                      {"algbw_GBps", row.bandwidth},
@@ -274,6 +301,7 @@ int run_processes(const Options& options) {
                       "--iters",
                       std::to_string(options.iterations)};
   if (!options.json.empty()) launched.program.insert(launched.program.end(), {"--json", options.json});
+  if (!options.transport.empty()) launched.program.insert(launched.program.end(), {"--transport", options.transport});
   if (options.ping) launched.program.push_back("--ping");
   if (!options.pin) launched.program.push_back("--no-pin");
   if (options.wait == "block") setenv("NEXAR_SPIN", "0", 1);
@@ -281,6 +309,7 @@ int run_processes(const Options& options) {
 }
 
 int run(const Options& options) {
+  if (!options.transport.empty()) setenv("NEXAR_TRANSPORT", options.transport.c_str(), 1);
   static_cast<void>(sizes_of(options));  // what is wrong with them is said before anything starts
   if (options.worker) return run_worker(options);
   return options.in_process || !options.addresses.empty() ? run_in_process(options) : run_processes(options);
@@ -300,6 +329,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
   p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',');
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
+  p2p->add_option("--transport", options->transport, "What must carry the bytes; another is a failure")
+      ->check(CLI::IsMember({"auto", "shm", "net", "quic", "tcp"}));
   p2p->add_option("--wait", options->wait, "How threads wait")->check(CLI::IsMember({"spin", "block"}));
   add_launch_options(*p2p, options->launch);
   p2p->add_flag("--in-process", options->in_process, "Both ranks in one process; also meant by --address");

@@ -1,0 +1,284 @@
+#include "mesh/lanes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "wire/limits.h"
+#include "wire/link_messages.h"
+
+namespace nexar::mesh {
+namespace {
+
+constexpr std::string_view kExporter = "EXPORTER-nexar-lane";
+
+// From an offer to the connection: what the peer needs to find out that TCP does not pass, and a little more.
+constexpr base::Duration kOfferTimeout = std::chrono::seconds(5);
+
+// A lane on which nothing moved in four checks, while the peer answered on its link after each, is dead: one second.
+constexpr base::Duration kCheckInterval = std::chrono::milliseconds(250);
+constexpr int kStalledChecksMax = 4;
+
+// Pings of lanes are told from others by their numbers.
+constexpr std::uint64_t kFirstPing = std::uint64_t{1} << 63;
+
+// A lane that died is not missed for long; one that a firewall swallows is tried seldom.
+constexpr base::Duration kPauseMax = std::chrono::minutes(5);
+
+// The rest of a transfer that is worth a change from the link to a lane: what is on its way by the link is sent twice.
+constexpr std::uint64_t kMoveBytesMin = 16u << 20;
+
+std::string shortened(const std::string& text) { return text.substr(0, wire::kTextBytesMax); }
+
+}  // namespace
+
+Lanes::Lanes(Surroundings surroundings) : around_(std::move(surroundings)), next_ping_(kFirstPing) {
+  if (around_.environment == nullptr) {
+    ended_.reason = "TCP lanes are not wanted here";
+    return;
+  }
+  ended_.reason = "no transfer has wanted one yet";
+  timer_.emplace(around_.environment->loop, [this] { tick(); });
+}
+
+Lanes::~Lanes() { end(); }
+
+void Lanes::begin(transport::Link& link) {
+  link_ = &link;
+  if (around_.environment != nullptr && around_.environment->forced) want();
+}
+
+void Lanes::end() {
+  link_ = nullptr;
+  for (Slot& slot : slots_) drop(slot);
+  if (timer_) timer_->cancel();
+}
+
+// Only the end that listens can do anything about it. Lanes that could not be had, or died, are offered again after a while.
+void Lanes::want() {
+  if (around_.environment == nullptr || link_ == nullptr || !listens()) return;
+  if (around_.environment->listener == nullptr) {
+    ended_.reason = "this node does not listen for TCP";
+    return settle();
+  }
+  const base::Time now = around_.environment->loop.now();
+  if (now < offer_again_) return;
+  for (std::uint32_t number = 0; number < around_.environment->count; ++number)
+    if (slots_[number].lane == nullptr && !slots_[number].ticket) offer(number);
+  arm();
+}
+
+Result<transport::tcp::LaneKeys> Lanes::keys(const wire::LaneName& name, transport::tcp::Side side) const {
+  std::array<std::byte, transport::tcp::kMaterialBytes> material;
+  if (auto exported = link_->export_key(kExporter, {}, material); !exported) return std::move(exported).error();
+  return transport::tcp::LaneKeys::derive(material, {name, around_.environment->plain}, side, around_.environment->records);
+}
+
+void Lanes::offer(std::uint32_t number) {
+  const LaneEnvironment& environment = *around_.environment;
+  Slot& slot = slots_[number];
+  const wire::LaneName name{number, ++slot.generation};
+  wire::LaneTicket ticket;
+  environment.random.fill(ticket);
+  Result<transport::tcp::LaneKeys> lane_keys = keys(name, transport::tcp::Side::kListens);
+  if (!lane_keys) return fail(slot, lane_keys.error().sentence());
+  if (auto expected = environment.listener->expect(ticket, *std::move(lane_keys), *this); !expected)
+    return fail(slot, expected.error().sentence());
+  slot.ticket = ticket;
+  slot.offer_ends = environment.loop.now() + kOfferTimeout;
+  around_.control.send(
+      wire::LaneOffer{.name = name, .port = environment.listener->local_address().port(), .plain = environment.plain, .ticket = ticket}, 0);
+}
+
+Result<void> Lanes::on_offer(const wire::LaneOffer& offer) {
+  const auto refused = [&](std::string_view what) {
+    return Error(ErrorCode::kRefused, fmt::format("rank {} offered TCP lane {} in generation {}, {}", around_.peer, offer.name.lane,
+                                                  offer.name.generation, what));
+  };
+  if (listens()) return refused("and this end is the one to offer");
+  if (link_ == nullptr) return {};
+  Slot& slot = slots_[offer.name.lane];
+  if (offer.name.generation <= slot.generation) return refused("which was used before");
+  slot.generation = offer.name.generation;
+  if (around_.environment == nullptr) {
+    decline(offer.name, wire::LaneAnswerStatus::kRefused, "this rank wants no TCP lanes");
+    return {};
+  }
+  drop(slot);
+  if (offer.plain != around_.environment->plain) {
+    decline(offer.name, wire::LaneAnswerStatus::kRefused, "the two ends disagree on plain text");
+    return {};
+  }
+  Result<transport::tcp::LaneKeys> lane_keys = keys(offer.name, transport::tcp::Side::kConnects);
+  if (!lane_keys) return std::move(lane_keys).error();
+  PeerLane& lane = make(offer.name);
+  Result<std::unique_ptr<transport::tcp::Lane>> connecting =
+      around_.environment->connect(link_->peer_address().with_port(offer.port), offer.ticket, *std::move(lane_keys), lane.handler());
+  if (!connecting) {
+    slot.lane.reset();
+    decline(offer.name, wire::LaneAnswerStatus::kUnreachable, connecting.error().sentence());
+    return {};
+  }
+  lane.use(*std::move(connecting));
+  around_.control.send(wire::LaneAnswer{.name = offer.name, .status = wire::LaneAnswerStatus::kConnecting, .text = {}}, 0);
+  return {};
+}
+
+void Lanes::decline(const wire::LaneName& name, wire::LaneAnswerStatus status, const std::string& why) {
+  around_.control.send(wire::LaneAnswer{.name = name, .status = status, .text = shortened(why)}, 0);
+  if (around_.environment != nullptr) fail(slots_[name.lane], why);
+}
+
+Result<void> Lanes::on_answer(const wire::LaneAnswer& answer) {
+  Slot& slot = slots_[answer.name.lane];
+  if (answer.status != wire::LaneAnswerStatus::kConnecting && names(slot, answer.name))
+    fail(slot, fmt::format("rank {} could not connect: {}", around_.peer, answer.text));
+  return {};
+}
+
+Result<void> Lanes::on_down(const wire::LaneDown& down) {
+  Slot& slot = slots_[down.name.lane];
+  if (names(slot, down.name)) fail(slot, fmt::format("rank {} gave it up: {}", around_.peer, down.reason));
+  return {};
+}
+
+PeerLane& Lanes::make(const wire::LaneName& name) {
+  Slot& slot = slots_[name.lane];
+  slot.lane =
+      std::make_unique<PeerLane>(name, next_way_++, around_.epoch, around_.scratch, around_.incoming, static_cast<PeerLane::Owner&>(*this));
+  return *slot.lane;
+}
+
+void Lanes::on_lane(const wire::LaneTicket& ticket, std::unique_ptr<transport::tcp::Lane> lane) {
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& one) { return one.ticket == ticket; });
+  NEXAR_ASSERT(slot != slots_.end(), "a ticket that is dropped is forgotten");
+  slot->ticket.reset();
+  make(lane->name()).start(std::move(lane));
+}
+
+void Lanes::on_lane_open(PeerLane& lane) {
+  around_.outgoing.add_lane(lane.way());
+  around_.incoming.set_lanes(static_cast<std::uint16_t>(open_lanes()));
+  ++ended_.opened;
+  ended_.reason.clear();
+  move_due_ = true;
+  around_.environment->log.debug("mesh", "a TCP lane is open",
+                                 {{"peer", around_.peer}, {"lane", lane.name().lane}, {"plain", around_.environment->plain}});
+  arm();
+  settle();
+}
+
+// By itself: the other end may not know.
+void Lanes::on_lane_ended(PeerLane& lane, const Error& error) {
+  const wire::LaneName name = lane.name();
+  if (lane.is_open())
+    around_.control.send(wire::LaneDown{.name = name, .reason = shortened(error.sentence())}, 0);
+  else
+    around_.control.send(
+        wire::LaneAnswer{.name = name, .status = wire::LaneAnswerStatus::kUnreachable, .text = shortened(error.sentence())}, 0);
+  fail(slots_[name.lane], error.sentence());
+}
+
+void Lanes::fail(Slot& slot, const std::string& why) {
+  ended_.reason = why;
+  if (link_ != nullptr) around_.environment->log.info("mesh", "a TCP lane cannot be used", {{"peer", around_.peer}, {"why", why}});
+  drop(slot);
+  if (link_ != nullptr) {
+    pause_ = std::clamp(pause_ * 2, around_.environment->pause_min, std::max(around_.environment->pause_min, kPauseMax));
+    offer_again_ = around_.environment->loop.now() + pause_;
+  }
+  settle();
+}
+
+// Whatever the slot has ends. What went by an open lane goes on by others, or by the link.
+void Lanes::drop(Slot& slot) {
+  if (slot.ticket) around_.environment->listener->forget(*std::exchange(slot.ticket, std::nullopt));
+  const std::unique_ptr<PeerLane> lane = std::move(slot.lane);
+  if (lane == nullptr || !lane->is_open()) return;
+  const transport::LaneCounters moved = lane->counters();
+  ended_.traffic.frames_sent += moved.frames_sent;
+  ended_.traffic.bytes_sent += moved.bytes_sent;
+  ended_.traffic.frames_received += moved.frames_received;
+  ended_.traffic.bytes_received += moved.bytes_received;
+  around_.outgoing.remove_lane(lane->way());
+  around_.incoming.set_lanes(static_cast<std::uint16_t>(open_lanes()));
+  if (link_ == nullptr) return;
+  ++ended_.died;
+  around_.incoming.way_ended(lane->number());
+}
+
+int Lanes::open_lanes() const {
+  return static_cast<int>(
+      std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.lane != nullptr && slot.lane->is_open(); }));
+}
+
+// Told once, when every lane that there will be is open, or is known not to come.
+void Lanes::settle() {
+  if (settled_ || !around_.environment->forced) return;
+  for (std::uint32_t number = 0; number < around_.environment->count; ++number) {
+    const Slot& slot = slots_[number];
+    const bool pending = slot.ticket || (slot.lane != nullptr && !slot.lane->is_open());
+    const bool not_offered = slot.generation == 0 && !(listens() && around_.environment->listener == nullptr);
+    if (pending || not_offered) return;
+  }
+  settled_ = true;
+  around_.settled();
+}
+
+void Lanes::arm() {
+  if (!timer_->is_set()) timer_->set(around_.environment->loop.now() + kCheckInterval);
+}
+
+void Lanes::tick() {
+  const base::Time now = around_.environment->loop.now();
+  bool busy = check_lanes();
+  for (Slot& slot : slots_) {
+    if (slot.ticket && now >= slot.offer_ends) fail(slot, fmt::format("rank {} did not connect in time", around_.peer));
+    busy = busy || slot.ticket;
+  }
+  if (std::exchange(move_due_, false) && open_lanes() > 0) around_.incoming.leave_way(0, kMoveBytesMin);
+  if (busy) arm();
+}
+
+// Whether any lane has something on its way.
+bool Lanes::check_lanes() {
+  bool busy = false;
+  const bool answered = asked_ && ping_ == 0;
+  for (Slot& slot : slots_) {
+    if (slot.lane == nullptr || !slot.lane->is_waiting()) continue;
+    busy = true;
+    const int checks = slot.lane->check(answered);
+    if (checks < kStalledChecksMax) continue;
+    const std::string why = "nothing moved on it for a second, while the peer answered";
+    around_.control.send(wire::LaneDown{.name = slot.lane->name(), .reason = why}, 0);
+    fail(slot, why);
+  }
+  asked_ = busy;
+  if (busy && ping_ == 0) {
+    ping_ = next_ping_++;
+    around_.control.send(wire::Ping{.nonce = ping_, .time = 0}, 0);
+  }
+  return busy;
+}
+
+void Lanes::on_pong(std::uint64_t nonce) {
+  if (nonce == ping_) ping_ = 0;
+}
+
+LaneReport Lanes::report() const {
+  LaneReport report = ended_;
+  report.open = open_lanes();
+  for (const Slot& slot : slots_) {
+    if (slot.lane == nullptr || !slot.lane->is_open()) continue;
+    const transport::LaneCounters moved = slot.lane->counters();
+    report.traffic.frames_sent += moved.frames_sent;
+    report.traffic.bytes_sent += moved.bytes_sent;
+    report.traffic.frames_received += moved.frames_received;
+    report.traffic.bytes_received += moved.bytes_received;
+  }
+  return report;
+}
+
+}  // namespace nexar::mesh

@@ -1,0 +1,180 @@
+// Bulk between hosts: by TCP where it passes, by QUIC where it does not, and exact when that changes in the middle.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "namespaces.h"
+#include "nexar/node.h"
+
+namespace nexar::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class NodeLanesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = Namespaces::missing()) GTEST_SKIP() << *why;
+    network.emplace(Namespaces::create({.mtu = 1500}).value());
+  }
+
+  Result<void> start(const Config& config = {}) {
+    LocalOptions local;
+    local.config = config;
+    local.log = [this](const LogRecord& record) { log += to_string(record) + "\n"; };
+    for (int i = 0; i < 2; ++i) local.places.push_back({network->path(i), network->v4(i).host()});
+    Result<std::vector<Node>> made = Node::local(2, local);
+    if (!made) return std::move(made).error();
+    nodes = *std::move(made);
+    return {};
+  }
+
+  BulkCounters bulk(std::size_t rank = 0) const { return nodes[rank].counters().value().peers[1 - rank].bulk; }
+
+  // Both ways at once, every word compared.
+  void exchange(std::size_t bytes, std::uint64_t seed, const std::function<void()>& meanwhile = {}) {
+    std::vector<std::uint64_t> out[2];
+    std::vector<std::uint64_t> in[2];
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      in[rank].resize(bytes / 8);
+      for (std::size_t i = 0; i < bytes / 8; ++i) out[rank].push_back((seed + rank) * 0x9E3779B97F4A7C15u + i);
+    }
+    std::optional<Result<Status>> results[2];
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        const auto peer = static_cast<Rank>(1 - rank);
+        results[rank] = nodes[rank].world().exchange(out[rank].data(), bytes, peer, 1, in[rank].data(), bytes, peer, 1);
+      });
+    if (meanwhile) meanwhile();
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      ASSERT_TRUE(*results[rank]) << results[rank]->error().to_string();
+      ASSERT_TRUE(in[rank] == out[1 - rank]);
+    }
+  }
+
+  // Until the lanes are there; transfers that go on meanwhile want them.
+  void open_lanes() {
+    exchange(1 << 20, 1);
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while ((bulk(0).tcp_lanes == 0 || bulk(1).tcp_lanes == 0) && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
+    ASSERT_EQ(bulk(0).transport, Transport::kTcp) << bulk(0).reason;
+    ASSERT_EQ(bulk(1).transport, Transport::kTcp) << bulk(1).reason;
+  }
+
+  // Begins an exchange on lanes, stops TCP when a part of it has passed, and expects the whole.
+  void stop_tcp_in_the_middle(Blocking how) {
+    ASSERT_TRUE(network->set_rate(1'000'000'000, 128 << 10, 50ms));  // so that there is a middle
+    ASSERT_TRUE(start());
+    open_lanes();
+    const std::uint64_t before = bulk().tcp_bytes_received;
+    exchange(48 << 20, 2, [&] {
+      const auto limit = std::chrono::steady_clock::now() + 60s;
+      while (bulk().tcp_bytes_received < before + (8u << 20) && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
+      ASSERT_TRUE(network->block(Protocol::kTcp, how));
+    });
+    const BulkCounters after = bulk();
+    EXPECT_EQ(after.transport, Transport::kQuic);
+    EXPECT_GE(after.tcp_lanes_lost, 1u);
+    EXPECT_FALSE(after.reason.empty());
+    EXPECT_LT(after.tcp_bytes_received - before, 48u << 20) << "the rest went by QUIC";
+    exchange(4 << 20, 3);
+  }
+
+  std::optional<Namespaces> network;
+  std::string log;
+  std::vector<Node> nodes;
+};
+
+TEST_F(NodeLanesTest, LargeMessagesTakeTcpWithoutBeingAsked) {
+  ASSERT_TRUE(start());
+  open_lanes();
+  const std::uint64_t before = bulk().tcp_bytes_sent;
+  exchange(16 << 20, 2);
+  EXPECT_GE(bulk().tcp_bytes_sent - before, 16u << 20);
+  EXPECT_EQ(bulk().reason, "");
+}
+
+TEST_F(NodeLanesTest, QuicAloneWhenThatIsAskedFor) {
+  Config config;
+  config.transport = Transport::kQuic;
+  ASSERT_TRUE(start(config));
+  exchange(4 << 20, 1);
+  EXPECT_EQ(bulk().transport, Transport::kQuic);
+  EXPECT_EQ(bulk().tcp_bytes_sent, 0u);
+  EXPECT_EQ(bulk().reason, "TCP lanes are not wanted here");
+}
+
+TEST_F(NodeLanesTest, PlainTextWhenThatIsAskedForAndItIsSaid) {
+  Config config;
+  config.encrypt_bulk = false;
+  ASSERT_TRUE(start(config));
+  EXPECT_NE(log.find("plain text"), std::string::npos) << log;
+  open_lanes();
+  exchange(16 << 20, 2);
+  EXPECT_GE(bulk().tcp_bytes_sent, 16u << 20);
+}
+
+TEST_F(NodeLanesTest, TcpThatIsSwallowedFromTheStartLeavesQuic) {
+  ASSERT_TRUE(network->block(Protocol::kTcp, Blocking::kDropped));
+  ASSERT_TRUE(start());
+  exchange(4 << 20, 1);
+  const auto limit = std::chrono::steady_clock::now() + 30s;
+  while (bulk(0).reason.find("in time") == std::string::npos && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(10ms);
+  EXPECT_NE(bulk(0).reason.find("could not connect in time"), std::string::npos) << bulk(0).reason;
+  EXPECT_EQ(bulk(0).transport, Transport::kQuic);
+  exchange(4 << 20, 2);
+}
+
+TEST_F(NodeLanesTest, TcpThatIsRejectedFromTheStartLeavesQuic) {
+  ASSERT_TRUE(network->block(Protocol::kTcp, Blocking::kRejected));
+  ASSERT_TRUE(start());
+  exchange(4 << 20, 1);
+  exchange(4 << 20, 2);
+  EXPECT_EQ(bulk(0).transport, Transport::kQuic);
+  EXPECT_NE(bulk(0).reason.find("refused"), std::string::npos) << bulk(0).reason;
+}
+
+TEST_F(NodeLanesTest, TcpThatIsSwallowedInTheMiddleCostsTimeAndNoByte) { stop_tcp_in_the_middle(Blocking::kDropped); }
+TEST_F(NodeLanesTest, TcpThatIsRejectedInTheMiddleCostsNoByte) { stop_tcp_in_the_middle(Blocking::kRejected); }
+
+TEST_F(NodeLanesTest, ForcedTcpThatCannotBeHadIsUnsupportedAndNamesTheRank) {
+  ASSERT_TRUE(network->block(Protocol::kTcp, Blocking::kRejected));
+  Config config;
+  config.transport = Transport::kTcp;
+  const Result<void> started = start(config);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), ErrorCode::kUnsupported) << started.error().to_string();
+  EXPECT_EQ(started.error().ranks().size(), 1u) << started.error().to_string();
+  EXPECT_NE(started.error().sentence().find("no TCP lane to rank"), std::string::npos) << started.error().to_string();
+}
+
+TEST_F(NodeLanesTest, ForcedTcpCarriesTheFirstByte) {
+  Config config;
+  config.transport = Transport::kTcp;
+  ASSERT_TRUE(start(config));
+  exchange(1 << 20, 1);
+  EXPECT_GE(bulk().tcp_bytes_sent, 1u << 20);
+  EXPECT_EQ(nodes[0].counters().value().peers[1].traffic.bytes_sent[3], 0u);
+}
+
+TEST_F(NodeLanesTest, OnePercentLost) {
+  network.reset();
+  network.emplace(Namespaces::create({.mtu = 1500, .offload = false}).value());
+  ASSERT_TRUE(network->set_loss(1));
+  Config config;
+  config.transport = Transport::kTcp;
+  ASSERT_TRUE(start(config));
+  exchange(4 << 20, 1);
+  EXPECT_GE(bulk().tcp_bytes_sent, 4u << 20);
+}
+
+}  // namespace
+}  // namespace nexar::test
