@@ -12,6 +12,15 @@ namespace nexar::mesh {
 namespace {
 
 bool is_collective(const wire::Header& header) { return (header.flags & wire::kFlagCollective) != 0; }
+// Of control frames, those that calls need: about their transfers, and about the lanes that carry them.
+bool outlives_epoch(const wire::Header& header) {
+  switch (header.type) {
+    case wire::FrameType::kLaneOffer:
+    case wire::FrameType::kLaneAnswer:
+    case wire::FrameType::kLaneDown: return true;
+    default: return wire::is_of_call(header.id);
+  }
+}
 
 }  // namespace
 
@@ -135,7 +144,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
       });
     default: break;
   }
-  if (leaving_ || (revoked_ && !wire::is_of_call(header.id))) return {};
+  if (leaving_ || (revoked_ && !outlives_epoch(header))) return {};
   switch (header.type) {
     case wire::FrameType::kVerdict:
       return decoded.template operator()<wire::Verdict>([&](const wire::Verdict& m) {

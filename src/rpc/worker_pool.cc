@@ -116,10 +116,9 @@ void WorkerPool::end_wait() {
 void WorkerPool::stop(std::chrono::nanoseconds patience, const std::function<void(std::size_t)>& slow) {
   NEXAR_ASSERT(!is_worker(), "a handler does not end the pool that runs it");
   std::unique_lock lock(mutex_);
-  NEXAR_ASSERT(queue_.empty(), "what is queued is withdrawn before the pool stops");
   stopping_ = true;
   work_.notify_all();
-  const auto over = [this] { return state_.active() + state_.waiting() == 0; };
+  const auto over = [this] { return queue_.empty() && state_.active() + state_.waiting() == 0; };
   while (!done_.wait_for(lock, patience, over)) {
     const std::size_t running = state_.active() + state_.waiting();
     lock.unlock();

@@ -40,8 +40,8 @@ class WorkerPool {
   // Calls that have run, and those that were queued when no thread was left (Served::refused).
   std::vector<Job> take_finished();
 
-  // Ends the threads when their handlers have returned. What is queued has been withdrawn. While handlers run, `slow` is called every
-  // `patience` with how many they are.
+  // Takes nothing more, and ends the threads when everything has run that was not withdrawn. Meanwhile `slow` is called every `patience`
+  // with how many handlers run.
   void stop(std::chrono::nanoseconds patience, const std::function<void(std::size_t running)>& slow);
 
   std::size_t threads() const;
