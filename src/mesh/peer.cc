@@ -184,6 +184,10 @@ void Peer::end_operations(const Error& verdict) {
   std::vector<Send*> sends;
   for (auto& [group, box] : outboxes_) sends.insert(sends.end(), box.waiting.begin(), box.waiting.end());
   for (const auto& [transfer, send] : announced_) sends.push_back(send);
+  if (link_ != nullptr) {
+    for (const Outgoing& outgoing : active_) link_->let_go(outgoing.send->transfer);
+    for (const auto& [transfer, send] : sent_) link_->let_go(transfer);
+  }
   for (const Outgoing& outgoing : active_) sends.push_back(outgoing.send);
   for (const auto& [transfer, send] : sent_) sends.push_back(send);
   std::vector<Receive*> receives = around_.matcher.drop_source(rank_);

@@ -142,6 +142,8 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
   void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
   void take_bulk(base::ByteView bytes);
+  std::size_t place_bulk(std::size_t bytes, std::span<base::ByteSpan> regions);
+  void placed_bulk(std::size_t bytes);
   Result<transport::Sink*> begin_message(const wire::Header& header);
   Result<transport::Sink*> begin_bulk(const wire::Header& header);
   Result<void> end_message(const wire::Header& header);
@@ -212,7 +214,15 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   LaneSink<&Peer::take_message> message_sink_{*this};
   LaneSink<&Peer::take_control> control_sink_{*this};
   LaneSink<&Peer::take_announce> announce_sink_{*this};
-  LaneSink<&Peer::take_bulk> bulk_sink_{*this};
+  // Bulk goes to memory that is known beforehand.
+  struct BulkSink final : transport::Sink {
+    explicit BulkSink(Peer& owner) : peer(owner) {}
+    void take(base::ByteView bytes) override { peer.take_bulk(bytes); }
+    std::size_t place(std::size_t bytes, std::span<base::ByteSpan> regions) override { return peer.place_bulk(bytes, regions); }
+    void placed(std::size_t bytes) override { peer.placed_bulk(bytes); }
+    Peer& peer;
+  };
+  BulkSink bulk_sink_{*this};
 
   std::deque<std::vector<std::byte>> backlog_;  // control frames that found no room
   std::size_t backlog_bytes_ = 0;

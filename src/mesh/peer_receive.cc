@@ -156,6 +156,21 @@ void Peer::take_bulk(base::ByteView bytes) {
   found->second.received += bytes.size();
 }
 
+std::size_t Peer::place_bulk(std::size_t bytes, std::span<base::ByteSpan> regions) {
+  const auto found = incoming_.find(bulk_transfer_);
+  return found == incoming_.end() ? 0 : found->second.to.pieces(bytes, regions);
+}
+
+void Peer::placed_bulk(std::size_t bytes) {
+  Incoming& incoming = incoming_.at(bulk_transfer_);
+  for (std::size_t left = bytes; left > 0;) {
+    const std::size_t piece = incoming.to.piece(left).size();
+    incoming.to.advance(piece);
+    left -= piece;
+  }
+  incoming.received += bytes;
+}
+
 Result<void> Peer::end_bulk(const wire::Header& header) {
   const auto found = incoming_.find(bulk_transfer_);
   if (bulk_transfer_ == 0 || found == incoming_.end() || found->second.received < found->second.bytes) return {};

@@ -153,8 +153,9 @@ std::optional<transport::BulkSource::Frame> Peer::next() {
   Outgoing& outgoing = active_.front();
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(wire::kBulkBytesMax, outgoing.send->bytes - outgoing.offset));
   const wire::Bulk bulk{.transfer = outgoing.send->transfer, .offset = outgoing.offset};
+  const base::ByteView payload = gather(outgoing.from, size);
   const Frame frame{wire::header_of(bulk, {.group = outgoing.send->group, .epoch = around_.epoch}, static_cast<std::uint32_t>(size)),
-                    gather(outgoing.from, size)};
+                    payload, payload.data() != around_.scratch.data()};
   outgoing.offset += size;
   if (outgoing.offset == outgoing.send->bytes) {
     sent_[outgoing.send->transfer] = outgoing.send;
@@ -172,6 +173,7 @@ Result<void> Peer::on_watermark(const wire::Watermark& watermark) {
   if (watermark.bytes != send->bytes)
     return Error(ErrorCode::kRefused, fmt::format("rank {} says it has {} bytes of a message of {}", rank_, watermark.bytes, send->bytes));
   sent_.erase(found);
+  link_->let_go(watermark.transfer);
   finish(*send, {});
   return {};
 }
@@ -203,6 +205,7 @@ Send* Peer::release(std::uint64_t transfer) {
     send = active->send;
     active_.erase(active);
   }
+  if (link_ != nullptr) link_->let_go(transfer);
   return send;
 }
 
