@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "cluster/failure_detector.h"
 #include "cluster/formation.h"
+#include "cluster/host_formation.h"
 #include "cluster/losses.h"
 #include "cluster/view.h"
 #include "crypto/identity.h"
@@ -120,6 +121,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   transport::LinkHandler* on_link(transport::Link& link) override;
   wire::Hello hello() const;
   mesh::Events mesh_events();
+  void form_host();
+  bool is_formed() const;
   void on_linked(Rank rank);
   void end_formation(std::optional<Error> error);
 
@@ -150,6 +153,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   const Config config_;
   const crypto::Certificate authority_;
   const NodeId node_;
+  const std::string network_namespace_;
   io::Address address_;
   std::optional<Seed> seed_;  // of a process that runs it too
   std::atomic<bool> closed_ = false;
@@ -160,7 +164,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
   std::unique_ptr<cluster::Formation> formation_;
-  std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
+  std::unique_ptr<mesh::Mesh> mesh_;            // from form() on
+  std::unique_ptr<cluster::HostFormation> host_;  // from form() on
   std::unordered_set<OperationState*> active_;
 
   Completion formed_;

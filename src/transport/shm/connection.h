@@ -14,7 +14,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "crypto/certificate.h"
 #include "io/address.h"
 #include "io/loop.h"
 #include "io/process_memory.h"
@@ -38,7 +37,6 @@ struct Ends {
   bool reads = false;          // we may read the peer's memory
   bool peer_reads = false;     // and the peer ours
   io::Address address{};       // where the peer's other link leads
-  std::optional<crypto::Certificate> certificate{};
 };
 
 class Connection final : public Link, private io::Watcher {
@@ -79,7 +77,7 @@ class Connection final : public Link, private io::Watcher {
   void close(wire::GoodbyeReason reason, std::string_view text) override;
   void abort(std::string_view reason) override;
   void expel(std::string_view reason) override;
-  const crypto::Certificate* peer_certificate() const override { return ends_.certificate ? &*ends_.certificate : nullptr; }
+  const crypto::Certificate* peer_certificate() const override { return nullptr; }  // who the peer is was found out on the other link
   const io::Address& peer_address() const override { return ends_.address; }
   Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const override;
   const LaneCounters& counters(wire::Lane lane) const override { return counters_[static_cast<std::size_t>(lane)]; }

@@ -47,7 +47,7 @@ struct HostSegment::BlockEntry {
 struct HostSegment::Layout {
   static constexpr std::size_t kPage = 4096;
 
-  Layout(int ranks, std::size_t pair_bytes) : pair_bytes(pair_bytes) {
+  Layout(int ranks, std::size_t bytes_of_pair) : pair_bytes(bytes_of_pair) {
     const auto n = static_cast<std::size_t>(ranks);
     pairs_at = aligned(sizeof(Header) + n * sizeof(RankLine) + kBlocksMax * sizeof(BlockEntry), kPage);
     blocks_at = aligned(pairs_at + n * n * (sizeof(PairLines) + pair_bytes), kPage);
