@@ -99,6 +99,12 @@ void HostFormation::not_by_memory(Rank rank, const std::string& why) {
             .with_rank(rank));
 }
 
+bool HostFormation::is_whole_world() const {
+  for (Rank rank = 0; rank < view_.size(); ++rank)
+    if (rank != self_ && !uses_memory(rank)) return false;
+  return true;
+}
+
 void HostFormation::ended(Rank rank) {
   if (HostPair* one = pair(rank); one != nullptr) one->end("the link through memory has ended");
 }

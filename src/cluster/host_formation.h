@@ -68,6 +68,7 @@ class HostFormation {
   }
 
   bool uses_memory(Rank rank) const { return pair(rank) != nullptr && pair(rank)->state() == HostPair::State::kMemory; }
+  bool is_whole_world() const;  // all peers are reached by memory
   bool is_undecided(Rank rank) const { return pair(rank) != nullptr && pair(rank)->state() == HostPair::State::kUndecided; }
   std::string why_not(Rank rank) const { return pair(rank) != nullptr ? pair(rank)->why() : std::string(); }
 

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "io/clock.h"
+#include "io/host.h"
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
@@ -27,6 +28,7 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
     form_host();
+    engine_->set_crowded(places_->local_size(rank_) > io::host().cores);
     if (closed_.load(std::memory_order_acquire)) return;
     host_->begin();
     formation_->begin(rank_, view_);
@@ -116,7 +118,9 @@ void NodeCore::on_linked(Rank rank) {
   detector_->add(rank, loop_->now());
   send_heartbeat(rank);
   heartbeat_timer_->set(detector_->next());
-  if (is_formed()) end_formation(std::nullopt);
+  if (!is_formed()) return;
+  endpoint_->set_quiet(host_->is_whole_world());
+  end_formation(std::nullopt);
 }
 
 void NodeCore::end_formation(std::optional<Error> error) {

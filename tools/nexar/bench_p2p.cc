@@ -60,6 +60,7 @@ struct Row {
   double p99_us = 0;
   double bandwidth = 0;  // GB/s of one direction
   std::uint64_t wrong = 0;
+  std::string transport{};
 };
 
 // What rank sends in iteration i. Cheap to check and different everywhere.
@@ -192,6 +193,7 @@ Row measure_ping(const Node& node, bool loaded) {
 }
 
 void print_table(const std::vector<Row>& rows) {
+  if (!rows.empty()) fmt::print("transport: {}\n", rows.front().transport);
   fmt::print("{:<12}{:>12}{:>14}{:>14}{:>16}{:>8}\n", "op", "bytes", "time (us)", "p99 (us)", "algbw (GB/s)", "#wrong");
   for (const Row& row : rows)
     fmt::print("{:<12}{:>12}{:>14.2f}{:>14.2f}{:>16.3f}{:>8}\n", row.op, row.bytes, row.time_us, row.p99_us, row.bandwidth, row.wrong);
@@ -203,7 +205,7 @@ void write_json(const std::vector<Row>& rows, const std::string& file) {
     array.push_back({{"op", row.op},
                      {"ranks", 2},
                      {"bytes", row.bytes},
-                     {"transport", "quic"},
+                     {"transport", row.transport},
                      {"time_us", row.time_us},
                      {"p99_us", row.p99_us},
                      {"algbw_GBps", row.bandwidth},
@@ -223,9 +225,12 @@ std::vector<Row> run_rank(const Node& node, const Options& options) {
   std::vector<Row> rows;
   for (const std::string& mode : options.modes)
     for (const std::size_t bytes : sizes_of(options)) rows.push_back(measure(node, mode, bytes, options));
-  if (!options.ping) return rows;
-  rows.push_back(measure_ping(node, false));
-  rows.push_back(measure_ping(node, true));
+  if (options.ping) {
+    rows.push_back(measure_ping(node, false));
+    rows.push_back(measure_ping(node, true));
+  }
+  const std::string transport = node.counters().value().peers[static_cast<std::size_t>(1 - node.rank())].transport;
+  for (Row& row : rows) row.transport = transport;
   return rows;
 }
 

@@ -179,7 +179,7 @@ Result<void> Connection::read_frames(std::size_t index, std::size_t most, bool& 
         if (auto ended = end_frame(lane); !ended) return ended;
     }
     read = true;
-    if (lane.left == 0) lane.ring.give_back();
+    if (index == kBulk && lane.left == 0) lane.ring.give_back();  // so that the writer goes on meanwhile
   }
   if (!read) return {};
   lane.ring.give_back();
