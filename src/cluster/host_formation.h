@@ -74,6 +74,7 @@ class HostFormation {
 
   // The segment of this host and epoch; null while there is none.
   std::shared_ptr<transport::shm::HostSegment> segment() const { return endpoint_ == nullptr ? nullptr : endpoint_->segment(); }
+  std::shared_ptr<transport::shm::Bells> bells() const { return endpoint_ == nullptr ? nullptr : endpoint_->bells(); }
 
  private:
   friend class HostPair;

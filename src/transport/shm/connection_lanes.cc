@@ -66,7 +66,7 @@ void Connection::put_frame(const wire::Header& header, const Reference* referenc
 // Something was put into a ring: the peer may have to be woken, and may have to wake us when it has made room.
 void Connection::published() {
   tell_waiting();
-  endpoint_.wake(ends_.there, *channel_.bell);
+  endpoint_.bells()->ring(ends_.there);
 }
 
 bool Connection::pump(OutgoingLane& lane) {
@@ -81,7 +81,7 @@ bool Connection::pump(OutgoingLane& lane) {
     lane.backlog.clear();
     lane.backlog_at = 0;
   }
-  endpoint_.wake(ends_.there, *channel_.bell);
+  endpoint_.bells()->ring(ends_.there);
   return true;
 }
 
@@ -103,7 +103,7 @@ bool Connection::refill_bulk() {
     }
     const std::optional<Reference> reference = refer(*frame);
     put_frame(frame->header, reference ? &*reference : nullptr, frame->payload);
-    endpoint_.wake(ends_.there, *channel_.bell);
+    endpoint_.bells()->ring(ends_.there);
     moved = true;
   }
   return moved;
@@ -183,7 +183,7 @@ Result<void> Connection::read_frames(std::size_t index, std::size_t most, bool& 
   }
   if (!read) return {};
   lane.ring.give_back();
-  if (in_lines_.writer_waits.load(std::memory_order_seq_cst) != 0) endpoint_.wake(ends_.there, *channel_.bell);
+  if (in_lines_.writer_waits.load(std::memory_order_seq_cst) != 0) endpoint_.bells()->ring(ends_.there);
   return {};
 }
 

@@ -44,11 +44,13 @@ io::ProcessMemory::Proof Endpoint::proof() const { return proof_of(*word_); }
 void Endpoint::use(std::shared_ptr<HostSegment> segment, int self) {
   NEXAR_ASSERT(segment_ == nullptr, "an epoch has one segment");
   segment_ = std::move(segment);
+  bells_ = std::make_shared<Bells>(segment_);
   self_ = self;
 }
 
 Result<Link*> Endpoint::connect(Ends ends, Channel channel, LinkHandler& handler) {
   NEXAR_ASSERT(segment_ != nullptr && ends.here == self_, "a link leads through the segment, from here");
+  bells_->add(ends.there, *std::exchange(channel.bell, std::nullopt));
   auto connection = std::make_unique<Connection>(*this, *segment_, std::move(ends), std::move(channel), handler);
   if (auto watched = connection->watch(); !watched) return std::move(watched).error();
   connections_.push_back(std::move(connection));
@@ -89,13 +91,6 @@ void Endpoint::wake_up() {
 void Endpoint::on_ready(io::Readiness) {
   bell_.clear();
   poll();
-}
-
-// One ringing for all who write at the same time. Whoever published before looks here, and who falls asleep says so before it looks: one of
-// the two sees the other.
-void Endpoint::wake(int local, const io::EventDescriptor& bell) {
-  std::atomic<std::uint32_t>& asleep = segment_->rank(local).asleep;
-  if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_seq_cst) != 0) bell.ring();
 }
 
 // Memory of devices can be copied by its owner and not be read by others: the kernel says so to the owner as well.

@@ -17,6 +17,7 @@
 #include "io/process_memory.h"
 #include "io/random.h"
 #include "transport/link.h"
+#include "transport/shm/bells.h"
 #include "transport/shm/connection.h"
 #include "transport/shm/segment.h"
 #include "wire/limits.h"
@@ -37,6 +38,9 @@ class Endpoint final : private io::Poller, private io::Watcher {
   // The segment of this epoch, in which this process is local rank `self`. Once, before the first link.
   void use(std::shared_ptr<HostSegment> segment, int self);
   const std::shared_ptr<HostSegment>& segment() const { return segment_; }
+
+  // The doorbells of those to whom there is a link; null before use().
+  const std::shared_ptr<Bells>& bells() const { return bells_; }
 
   // A link to a local rank, ready at once: its handler hears no on_ready. Both ends have agreed on it.
   Result<Link*> connect(Ends ends, Channel channel, LinkHandler& handler);
@@ -59,7 +63,6 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // For connections.
   io::Loop& loop() { return loop_; }
-  void wake(int local, const io::EventDescriptor& bell);
   bool can_be_read(std::uint64_t address) const;
   base::ByteSpan scratch() { return scratch_; }
 
@@ -68,6 +71,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   std::unique_ptr<std::uint64_t> word_;  // of the proof
   io::ProcessMemory own_;                // this process's, as the kernel lets it be read
   std::shared_ptr<HostSegment> segment_;
+  std::shared_ptr<Bells> bells_;
   int self_ = -1;
   bool registered_ = false;
   std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);

@@ -54,7 +54,7 @@ TEST_F(ShmLink, CarriesFramesOfEveryLaneInOrder) {
     const std::vector<std::byte> payload = pattern(tag * 13, 1);
     ASSERT_TRUE(link(0).send(message(tag, payload.size()), payload));
   }
-  const wire::Header call = wire::header_of(wire::RpcRequest{.function = 3, .call = 9}, {.group = 1, .epoch = 1}, 4);
+  const wire::Header call = wire::header_of(wire::RpcRequest{.call = 9, .function = 3}, {.group = 1, .epoch = 1}, 4);
   ASSERT_TRUE(link(0).send(call, pattern(4, 2)));
   run_until([&] { return heard(1).frames.size() == 102; });
   ASSERT_EQ(heard(1).frames.size(), 102u);
