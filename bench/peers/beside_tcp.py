@@ -62,7 +62,7 @@ def compare(programs, where, mode, size, wait, rounds, iterations):
     nexar_where, tcp_where = where
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(row(run(programs / "nexar", "bench", "p2p", "--mode", mode, "--bytes", size, "--wait", wait, "--iters", iterations, "--json", "-", *nexar_where)))
+        ours.append(row(run("env", "NEXAR_TRANSPORT=net", programs / "nexar", "bench", "p2p", "--mode", mode, "--bytes", size, "--wait", wait, "--iters", iterations, "--json", "-", *nexar_where)))
         theirs.append(row(run(programs / "tcp_exchange", "--mode", mode, "--bytes", size, "--wait", "block" if mode != "pingpong" else wait, "--iters", iterations,
                               "--repeat", 1, "--json", "-", *tcp_where)))
     if any(r["wrong"] for r in ours + theirs):

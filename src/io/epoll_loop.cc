@@ -131,7 +131,7 @@ bool EpollLoop::serve_descriptors(Duration wait) {
   std::array<epoll_event, kEventsPerWait> events;
   const int count = wait_for_events(events.data(), blocks ? wait : Duration::zero());
   if (blocks) {
-    asleep_.store(false);
+    wake_up();
     busy = woken_.exchange(false) || busy;
     refresh();
   }
@@ -211,9 +211,18 @@ void EpollLoop::wake() {
 // consistent, so at least one of the two sees the other, and no wake-up is lost.
 bool EpollLoop::fall_asleep() {
   asleep_.store(true);
-  if (!woken_.load() && !has_posted_.load()) return true;
-  asleep_.store(false);
+  bool idle = true;
+  for (Poller* poller : pollers_)
+    if (poller != nullptr) idle = poller->fall_asleep() && idle;
+  if (idle && !woken_.load() && !has_posted_.load()) return true;
+  wake_up();
   return false;
+}
+
+void EpollLoop::wake_up() {
+  asleep_.store(false);
+  for (Poller* poller : pollers_)
+    if (poller != nullptr) poller->wake_up();
 }
 
 // One waker writes for all of them. A bell that rings after the sleeper has left by itself only makes a later wait return early.

@@ -64,6 +64,7 @@ class EpollLoop final : public Loop {
   bool run_posted();
   bool run_pollers();
   bool fall_asleep();
+  void wake_up();
   void ring();
 
   // Touched only by the thread that runs the loop.

@@ -21,7 +21,18 @@ Result<EventDescriptor> EventDescriptor::open() {
 void EventDescriptor::signal() {
   const std::uint64_t one = 1;
   const ssize_t written = ::write(fd_.get(), &one, sizeof one);
-  NEXAR_ASSERT(written == sizeof one, "a counter that is signalled once takes it");
+  NEXAR_ASSERT(written == sizeof one || errno == EAGAIN, "a counter that is full is readable already");
+}
+
+void EventDescriptor::ring() const {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(fd_.get(), &one, sizeof one) == sizeof one);
+}
+
+void EventDescriptor::clear() {
+  std::uint64_t count = 0;
+  const ssize_t taken = ::read(fd_.get(), &count, sizeof count);
+  NEXAR_ASSERT(taken == sizeof count || errno == EAGAIN, "a counter can be read, or is zero");
 }
 
 }  // namespace nexar::io

@@ -60,6 +60,9 @@ HostMarks host_marks() {
   return marks;
 }
 
+std::uint32_t this_user() { return geteuid(); }
+int this_process() { return getpid(); }
+
 std::string process_name() {
   std::array<char, 65> name{};  // HOST_NAME_MAX and the end
   if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';

@@ -25,6 +25,10 @@ struct HostMarks {
 
 HostMarks host_marks();
 
+// Of this process: the effective one, as peers on a unix socket see it.
+std::uint32_t this_user();
+int this_process();
+
 // Which process this is, for people: `HOSTNAME pid 1234`.
 std::string process_name();
 

@@ -40,6 +40,13 @@ class Poller {
 
   // Does some work, a bounded amount, and returns whether there was any.
   virtual bool poll() = 0;
+
+  // The turn is about to block. One whose work comes without a descriptor becoming ready says here, to whoever brings it, that it has to be
+  // woken from now on; then it looks once more, and returns whether there is nothing to do.
+  virtual bool fall_asleep() { return true; }
+
+  // The turn does not block any more. Comes after every fall_asleep().
+  virtual void wake_up() {}
 };
 
 // Thread: one at a time runs the loop, not always the same one; whoever takes over has synchronised with whoever leaves. Only post() and

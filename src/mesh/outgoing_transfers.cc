@@ -82,6 +82,7 @@ std::unique_ptr<OutgoingTransfers::Transfer> OutgoingTransfers::release(std::uin
   transfers_.erase(found);
   for (OutgoingStripe& stripe : released->stripes)
     if (stripe.way != nullptr) stripe.way->remove(stripe);
+  if (let_go_) let_go_(transfer);
   return released;
 }
 
@@ -161,9 +162,11 @@ OutgoingTransfers::Refused OutgoingTransfers::on_refuse(const wire::Refuse& refu
 void OutgoingTransfers::end_all_but_calls(const Error& verdict) {
   ahead_.clear();
   const auto transfers = take_others(transfers_);
-  for (const auto& [number, transfer] : transfers)
+  for (const auto& [number, transfer] : transfers) {
     for (OutgoingStripe& stripe : transfer->stripes)
       if (stripe.way != nullptr) stripe.way->remove(stripe);
+    if (let_go_) let_go_(number);
+  }
   for (const auto& [number, transfer] : transfers) transfer->outgoing.done(verdict);
 }
 

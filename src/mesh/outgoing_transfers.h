@@ -49,6 +49,9 @@ class OutgoingTransfers {
   void set_wanted(std::function<void()> wanted) { wanted_ = std::move(wanted); }
   void set_lane_bytes_min(std::uint64_t bytes) { lane_bytes_min_ = bytes; }
 
+  // Told of every transfer whose bytes need not stay any more.
+  void set_let_go(std::function<void(std::uint64_t transfer)> let_go) { let_go_ = std::move(let_go); }
+
   // A lane can be used; or has died, and what went by it waits until the receiver says where to go on.
   void add_lane(BulkWay& lane) { lanes_.push_back(&lane); }
   void remove_lane(BulkWay& lane);
@@ -91,6 +94,7 @@ class OutgoingTransfers {
   std::uint64_t next_number_ = 1;
   std::uint64_t lane_bytes_min_ = kLaneBytesMin;
   std::function<void()> wanted_;
+  std::function<void(std::uint64_t)> let_go_;
 };
 
 }  // namespace nexar::mesh

@@ -37,6 +37,9 @@ Peer::Peer(Rank rank, Surroundings surroundings)
       lanes_({around_.self, rank, around_.epoch, around_.scratch, around_.lanes, control_lane_, outgoing_, incoming_,
               [this](const wire::Header& header) { return is_drained(header); }, [this] { tell(around_.events.lanes_settled, rank_); }}),
       steps_({rank, around_.epoch, around_.limits, around_.steps, control_lane_}) {
+  outgoing_.set_let_go([this](std::uint64_t transfer) {
+    if (link_ != nullptr) link_->let_go(transfer);
+  });
   outgoing_.set_wanted([this] { lanes_.want(); });
   incoming_.set_wanted([this] { lanes_.want(); });
   if (around_.lanes != nullptr && around_.lanes->forced) outgoing_.set_lane_bytes_min(0);
@@ -52,7 +55,7 @@ void Peer::attach(transport::Link& link, const EagerLimits& limits) {
 void Peer::on_ready() {
   ready_ = true;
   link_->set_bulk_source(&link_way_);
-  lanes_.begin(*link_);
+  if (!link_->is_memory()) lanes_.begin(*link_);
   steps_.begin(*link_, peer_limits_);
   for (auto& [group, box] : outboxes_) drain(group, box);
   if (around_.rpc != nullptr) around_.rpc->on_rpc_room(rank_);

@@ -42,6 +42,21 @@ class RegionCursor {
     skip_empty();
   }
 
+  // The next `bytes` as pieces; how many they are, or 0 when there is no room for all of them.
+  template <typename Byte>
+  std::size_t pieces(std::size_t bytes, std::span<std::span<Byte>> out) const {
+    RegionCursor cursor = *this;
+    std::size_t count = 0;
+    while (bytes > 0) {
+      const auto next = cursor.piece(bytes);
+      if (next.empty() || count == out.size()) return 0;
+      out[count++] = next;
+      cursor.advance(next.size());
+      bytes -= next.size();
+    }
+    return count;
+  }
+
  private:
   void skip_empty() {
     while (!regions_.empty() && at_ == regions_.front().bytes) {

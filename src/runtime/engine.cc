@@ -48,6 +48,7 @@ Engine::Engine(io::Loop& loop, const io::Clock& clock, EngineOptions options)
       clock_(clock),
       options_(fitted(options)),
       forks_at_start_(io::forks()),
+      turns_per_yield_(kTurnsPerYield),
       idle_since_(clock.now()),
       background_(std::make_unique<Background>()) {}
 
@@ -60,6 +61,8 @@ Result<std::unique_ptr<Engine>> Engine::start(io::Loop& loop, const io::Clock& c
 }
 
 Engine::~Engine() { stop(); }
+
+void Engine::set_crowded(bool crowded) { turns_per_yield_.store(crowded ? 1 : kTurnsPerYield, std::memory_order_relaxed); }
 
 bool Engine::is_inside() { return inside; }
 
@@ -153,7 +156,7 @@ std::uint64_t Engine::drive_for(const Waiter& me) {
     now = loop_.now();
     if (busy || !spins) spin_until = now + options_.spin;
     if (!spins) ++blocked_turns;
-    if (spins && !busy && ++idle_turns % kTurnsPerYield == 0) std::this_thread::yield();
+    if (spins && !busy && ++idle_turns % turns_per_yield_.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
   } while (!me.is_over(now));
   return blocked_turns;
 }

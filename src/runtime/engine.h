@@ -93,6 +93,9 @@ class Engine {
   // Each true is followed by one false.
   void need_background(bool needed);
 
+  // Whether more threads spin on this host than it has cores: then whoever spins offers its core after every turn. Thread: any.
+  void set_crowded(bool crowded);
+
   // Whether this thread is just running callbacks of an engine, this one's or another's.
   static bool is_inside();
 
@@ -154,6 +157,7 @@ class Engine {
   const io::Clock& clock_;
   const EngineOptions options_;
   const std::uint32_t forks_at_start_;
+  std::atomic<std::uint64_t> turns_per_yield_;
   std::atomic<bool> leave_ = false;  // the background thread shall drop the baton; written under the mutex
 
   // Held for a few instructions when the baton changes hands or a follower is woken; never during a turn.

@@ -34,11 +34,13 @@ NodeCore::NodeCore(const Options& options)
     : config_(options.config),
       authority_(options.identity->authority),
       node_(options.identity->certificate.node()),
+      network_namespace_(options.network_namespace),
       log_(options.config.log, serialised(options.log, log_mutex_)) {}
 
 NodeCore::~NodeCore() {
   engine_.reset();
   endpoint_.reset();  // before those whom its links call
+  host_.reset();
 }
 
 Result<std::shared_ptr<NodeCore>> NodeCore::open(const Options& options) {
@@ -61,10 +63,14 @@ Result<void> NodeCore::start_parts(const Options& options) {
           [this](const io::Address& address, transport::LinkHandler& handler) { return endpoint_->connect(address, handler); }},
       hello(),
       cluster::Formation::Events{[this](Rank rank, transport::Link& link, const wire::Hello& theirs) -> transport::LinkHandler& {
+                                   if (host_->covers(rank)) return host_->greeted(rank, link, theirs);
                                    mesh_->attach(rank, link, {theirs.eager_bytes, theirs.eager_messages, theirs.announcements});
                                    return mesh_->handler(rank);
                                  },
-                                 [this](Rank rank) { mesh_->handler(rank).on_ready(); },
+                                 [this](Rank rank) {
+                                   if (host_->covers(rank)) return host_->caller_may_send(rank);
+                                   mesh_->handler(rank).on_ready();
+                                 },
                                  [this](const Error& error) { end_formation(error); }});
 
   auto opened = io::in_network_namespace(options.network_namespace, [&] { return open_ports(options); });
@@ -104,6 +110,7 @@ Result<void> NodeCore::close() {
   engine_->run([this] {
     heartbeat_timer_->cancel();
     formation_->stop("this node closes");
+    if (host_ != nullptr) host_->stop("this node closes");
     const Error closed = closed_error();
     end_formation(closed);
     while (!active_.empty()) {
@@ -120,7 +127,7 @@ Result<void> NodeCore::close() {
   });
   Result<void> drained = wait_for_farewells();
   gate_.shut();
-  engine_->run([] {});  // what was posted before has run now
+  engine_->run([this] { endpoint_->flush(); });  // what was posted before has run now
   engine_->stop();
   gate_.open_exit();
   return drained;

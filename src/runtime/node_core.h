@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "cluster/failure_detector.h"
 #include "cluster/formation.h"
+#include "cluster/host_formation.h"
 #include "cluster/losses.h"
 #include "cluster/view.h"
 #include "collective/collectives.h"
@@ -135,6 +136,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   transport::LinkHandler* on_link(transport::Link& link) override;
   wire::Hello hello() const;
   mesh::Events mesh_events();
+  void form_host();
+  bool is_formed() const;
   void on_linked(Rank rank);
   void on_lanes_settled(Rank rank);
   void end_formation_if_ready();
@@ -175,6 +178,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   const Config config_;
   const crypto::Certificate authority_;
   const NodeId node_;
+  const std::string network_namespace_;
   io::Address address_;
   std::optional<Seed> seed_;  // of a process that runs it too
   std::atomic<bool> closed_ = false;
@@ -188,6 +192,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
+  std::unique_ptr<cluster::HostFormation> host_;          // likewise
   std::unique_ptr<rpc::Service> rpc_;                     // likewise
   std::unique_ptr<collective::Collectives> collectives_;  // likewise
   std::unique_ptr<io::Timer> collective_timer_;

@@ -29,6 +29,8 @@ PeerCounters NodeCore::peer_counters(Rank rank) const {
   else
     counters.state = peer.departure() ? PeerCounters::State::kLeft : PeerCounters::State::kLinked;
   if (peer.link() != nullptr) counters.address = heartbeat.address;
+  if (peer.link() != nullptr) counters.transport = host_->uses_memory(rank) ? "shm" : "quic";
+  counters.no_shm = host_->why_not(rank);
   counters.rtt = heartbeat.round_trip;
   for (std::size_t lane = 0; lane < 4; ++lane) {
     const transport::LaneCounters& passed = peer.counters(static_cast<wire::Lane>(lane));
@@ -38,6 +40,7 @@ PeerCounters NodeCore::peer_counters(Rank rank) const {
     counters.traffic.bytes_received[lane] = passed.bytes_received;
   }
   counters.bulk = bulk_counters(peer.lanes().report());
+  if (host_->uses_memory(rank)) counters.bulk.transport = Transport::kShm;
   return counters;
 }
 

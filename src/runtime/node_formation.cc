@@ -1,4 +1,5 @@
 // How a node becomes a rank: links to everybody.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 
 #include "base/units.h"
 #include "io/clock.h"
+#include "io/host.h"
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
@@ -29,11 +31,37 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     begin_collectives();
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
+    form_host();
+    engine_->set_crowded(places_->local_size(rank_) > io::host().cores);
     if (closed_.load(std::memory_order_acquire)) return;
+    host_->begin();
     formation_->begin(rank_, view_);
     if (size() == 1) end_formation(std::nullopt);
   });
   return {};
+}
+
+// Peers on this host are reached through memory if they can be: their links are the mesh's when that is decided.
+void NodeCore::form_host() {
+  host_ = std::make_unique<cluster::HostFormation>(
+      cluster::HostFormation::Environment{*loop_, io::system_random(), log_, network_namespace_}, rank_, view_, *places_, config_,
+      cluster::HostFormation::Events{
+          .handler = [this](Rank rank) -> transport::LinkHandler& { return mesh_->handler(rank); },
+          .attach =
+              [this](Rank rank, transport::Link& link, const wire::Hello& theirs) {
+                mesh_->attach(rank, link, {theirs.eager_bytes, theirs.eager_messages, theirs.announcements});
+              },
+          .may_send = [this](Rank rank) { mesh_->handler(rank).on_ready(); },
+          .lost = [this](Rank rank, const transport::LinkEnd& end) { on_lost(rank, end); },
+          .unlinked = [this](Rank rank) { formation_->unlinked(rank); },
+          .impossible = [this](const Error& error) { end_formation(error); },
+      });
+}
+
+bool NodeCore::is_formed() const {
+  for (Rank rank = 0; rank < size(); ++rank)
+    if (host_->is_undecided(rank)) return false;
+  return formation_->missing().empty();
 }
 
 Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
@@ -45,6 +73,11 @@ Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
   engine_->run([&] {
     missing = formation_->missing();
     for (const Rank peer : missing) causes.push_back(formation_->explain(peer));
+    for (Rank peer = 0; peer < size(); ++peer)
+      if (host_->is_undecided(peer) && std::find(missing.begin(), missing.end(), peer) == missing.end()) {
+        missing.push_back(peer);
+        causes.push_back(fmt::format("rank {} (which has not said whether it shares memory)", peer));
+      }
   });
   return Error(ErrorCode::kTimeout,
                fmt::format("rank {} has no link after {} to {}", rank_, base::format_duration(limit), fmt::join(causes, ", ")))
@@ -106,10 +139,11 @@ void NodeCore::on_lanes_settled(Rank rank) {
 }
 
 void NodeCore::end_formation_if_ready() {
-  if (!formation_->missing().empty()) return;
+  if (!is_formed()) return;
   if (config_.transport == Transport::kTcp)
     for (Rank peer = 0; peer < size(); ++peer)
       if (peer != rank_ && !std::as_const(*mesh_).peer(peer).lanes().is_settled()) return;
+  endpoint_->set_quiet(host_->is_whole_world());
   end_formation(std::nullopt);
 }
 

@@ -76,6 +76,7 @@ void NodeCore::on_left(Rank rank) {
 void NodeCore::on_ended(Rank rank) {
   detector_->remove(rank);
   formation_->unlinked(rank);
+  host_->ended(rank);
   if (farewells_.empty() || mesh_->open_links() > 0) return;
   for (Completion* farewell : std::exchange(farewells_, {})) farewell->complete();
 }
@@ -120,6 +121,7 @@ void NodeCore::pronounce() {
   endpoint_->drain();
   for (const Rank lost : losses_.ranks())
     if (lost != rank_) mesh_->drain_lanes(lost);
+  host_->drain();
   verdict_due_ = false;
   if (closed_.load(std::memory_order_acquire)) return;
   const bool first = !failure_;
@@ -136,6 +138,7 @@ void NodeCore::pronounce() {
       link->abort(fmt::format("rank {} is out", rank_));
   }
   formation_->stop("the world is over");
+  host_->stop("the world is over");
   end_formation(verdict);
   announce_failure(verdict);
 }
@@ -181,6 +184,7 @@ Result<void> NodeCore::abort(const std::string& reason) {
       mesh_->revoke(*aborted_);
       rpc_->end_all(*aborted_);
       formation_->stop("this node aborts");
+      host_->stop("this node aborts");
       end_formation(*aborted_);
       announce_failure(*aborted_);
     }

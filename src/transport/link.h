@@ -86,7 +86,7 @@ class BulkSource {
   struct Frame {
     wire::Header header;
     base::ByteView payload;
-    bool stays = false;
+    bool stays = false;  // the payload stays where it is until the link is told to let its transfer go
   };
 
   virtual ~BulkSource() = default;
@@ -110,6 +110,13 @@ class Link {
   // Names where bulk frames come from, and says that there are some again. The source outlives the link or is replaced by null.
   virtual void set_bulk_source(BulkSource* source) = 0;
   virtual void bulk_ready() = 0;
+
+  // The bytes of this transfer, which stayed, are no longer what was meant, or need not be any more: nothing that the peer takes of them
+  // after this is delivered.
+  virtual void let_go(std::uint64_t transfer) { (void)transfer; }
+
+  // Whether it is memory that both ends share, so that no other way carries bulk better.
+  virtual bool is_memory() const { return false; }
 
   // From here on another handler hears what happens; nothing is repeated. Not while a frame of a lane other than control is arriving.
   virtual void set_handler(LinkHandler& handler) = 0;

@@ -38,6 +38,9 @@ enum class FrameType : std::uint8_t {
   kLaneOffer = 18,
   kLaneAnswer = 19,
   kLaneDown = 20,
+  kHostOffer = 21,
+  kHostAnswer = 22,
+  kHostVerdict = 23,
   // data
   kMessage = 32,
   kAnnounce = 33,

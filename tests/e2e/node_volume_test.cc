@@ -31,6 +31,13 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Over shared memory, or over what NEXAR_TRANSPORT names.
+std::vector<Node> local_world(int size) {
+  LocalOptions options;
+  options.config = Config::from_env().value();
+  return Node::local(size, options).value();
+}
+
 void stream(const std::vector<Node>& nodes, std::uint64_t count) {
   std::thread sender([&] {
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(nodes[0].world().send(&i, sizeof i, 1, 1));
@@ -44,7 +51,7 @@ void stream(const std::vector<Node>& nodes, std::uint64_t count) {
 }
 
 void expect_flat_memory(std::uint64_t messages) {
-  const std::vector<Node> nodes = Node::local(2).value();
+  const std::vector<Node> nodes = local_world(2);
   stream(nodes, messages / 2);
   const std::size_t before = resident_bytes();
   stream(nodes, messages / 2);
@@ -58,7 +65,7 @@ TEST(VolumeLong, AMillionSmallMessagesKeepMemoryFlat) { expect_flat_memory(1'000
 // Whole buffers back and forth, each different from the last, compared by value.
 void move(std::uint64_t total) {
   constexpr std::size_t kBytes = 64u << 20;
-  const std::vector<Node> nodes = Node::local(2).value();
+  const std::vector<Node> nodes = local_world(2);
   std::vector<std::uint64_t> out(kBytes / 8);
   std::vector<std::uint64_t> in(kBytes / 8);
   for (std::uint64_t round = 0; round * kBytes < total; ++round) {
@@ -81,9 +88,9 @@ TEST(VolumeLong, SixteenGigabytesArriveWhole) { move((16ull << 30) / kShare); }
 TEST(Volume, AnIdleConnectionIsSmall) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   constexpr int kNodes = 24;
-  const std::vector<Node> small = Node::local(2).value();  // what is allocated once
+  const std::vector<Node> small = local_world(2);  // what is allocated once
   const std::size_t before = resident_bytes();
-  const std::vector<Node> nodes = Node::local(kNodes).value();
+  const std::vector<Node> nodes = local_world(kNodes);
   const std::size_t ends = static_cast<std::size_t>(kNodes) * (kNodes - 1);  // both ends of every link are here
   const std::size_t each = (resident_bytes() - before) / ends;
   RecordProperty("bytes_per_connection", static_cast<int>(each));
@@ -91,7 +98,7 @@ TEST(Volume, AnIdleConnectionIsSmall) {
 }
 
 TEST(Volume, AGigabyteThatNobodyReceivesDelaysNothing) {
-  const std::vector<Node> nodes = Node::local(2).value();
+  const std::vector<Node> nodes = local_world(2);
   constexpr std::size_t kGigabyte = std::size_t{1} << 30;
   const std::unique_ptr<std::byte[]> unread(new std::byte[kGigabyte]);  // never touched: nothing of it is sent
   Operation stuck = nodes[0].world().start_send(unread.get(), kGigabyte, 1, 1);
@@ -107,7 +114,7 @@ TEST(Volume, AGigabyteThatNobodyReceivesDelaysNothing) {
 }
 
 TEST(Volume, AThousandMessagesOfEveryTagInRandomOrder) {
-  const std::vector<Node> nodes = Node::local(2).value();
+  const std::vector<Node> nodes = local_world(2);
   std::vector<std::uint64_t> tags(1000);
   for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = i;
   std::shuffle(tags.begin(), tags.end(), std::mt19937(1));

@@ -62,7 +62,8 @@ void live(Rank rank, cluster::View view, runtime::NodeCore::Options options, con
 void Wire::say(const std::string& line) const { write_line(out_, line); }
 std::optional<std::string> Wire::hear() const { return read_line(in_); }
 
-Processes::Processes(int size, const Config& config, const Body& body, const std::vector<LocalOptions::Place>& places) {
+Processes::Processes(int size, const Config& config, const Body& body, const std::vector<LocalOptions::Place>& places,
+                     const std::function<void(Rank)>& prepare) {
   const crypto::LocalAuthority authority = crypto::LocalAuthority::make({}).value();
   cluster::View view;
   view.members.resize(static_cast<std::size_t>(size));
@@ -87,6 +88,7 @@ Processes::Processes(int size, const Config& config, const Body& body, const std
       }
       ::close(to[1]);
       ::close(from[0]);
+      if (prepare) prepare(static_cast<Rank>(rank));
       live(static_cast<Rank>(rank), view, options, identity, Wire(to[0], from[1]), body);
       ::_exit(testing::Test::HasFailure() ? 1 : 0);
     }

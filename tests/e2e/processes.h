@@ -32,8 +32,9 @@ class Processes {
  public:
   using Body = std::function<void(Node&, const Wire&)>;
 
-  // One place for each rank, or none: here, on loopback.
-  Processes(int size, const Config& config, const Body& body, const std::vector<LocalOptions::Place>& places = {});
+  // One place for each rank, or none: here, on loopback. Each process runs `prepare` before anything else.
+  Processes(int size, const Config& config, const Body& body, const std::vector<LocalOptions::Place>& places = {},
+            const std::function<void(Rank)>& prepare = {});
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;

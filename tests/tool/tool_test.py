@@ -35,7 +35,7 @@ class Tool(unittest.TestCase):
         self.assertEqual([(row["op"], row["bytes"]) for row in rows],
                          [(mode, size) for mode in ("pingpong", "oneway", "exchange") for size in (8, 100000)])
         for row in rows:
-            self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "quic", 0))
+            self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "shm", 0))
             self.assertGreater(row["time_us"], 0)
 
     def test_bench_join_measures_processes_and_threads(self):

@@ -61,7 +61,7 @@ struct Row {
   double p99_us = 0;
   double bandwidth = 0;  // GB/s of one direction
   std::uint64_t wrong = 0;
-  std::string transport = "quic";  // that carried most of the bytes
+  std::string transport{};  // that carried most of the bytes
 };
 
 // What rank sends in iteration i. Cheap to check and different everywhere.
@@ -145,19 +145,21 @@ std::uint64_t add_up(const Group& group, std::uint64_t count) {
 
 // What a rank has sent to the other until now, by each way.
 struct Sent {
-  std::uint64_t quic = 0;
-  std::uint64_t tcp = 0;
+  std::string home;  // shm or quic
+  std::uint64_t by_home = 0;
+  std::uint64_t by_tcp = 0;
 };
 
 Sent sent_by(const Node& node) {
   const PeerCounters counters = node.counters().value().peers[static_cast<std::size_t>(1 - node.rank())];
-  return {counters.traffic.bytes_sent[2] + counters.traffic.bytes_sent[3], counters.bulk.tcp_bytes_sent};
+  return {counters.transport, counters.traffic.bytes_sent[2] + counters.traffic.bytes_sent[3], counters.bulk.tcp_bytes_sent};
 }
 
 // Eager messages are never bulk, whatever carries that.
 void check_transport(const Row& row, const Options& options) {
   constexpr std::size_t kEagerBytes = 64 * 1024;
-  const bool other = (options.transport == "quic" && row.transport != "quic") ||
+  const bool other = ((options.transport == "quic" || options.transport == "shm") && row.transport != options.transport) ||
+                     (options.transport == "net" && row.transport == "shm") ||
                      (options.transport == "tcp" && row.bytes > kEagerBytes && row.transport != "tcp");
   if (other)
     throw std::runtime_error(
@@ -185,7 +187,7 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
   const std::uint64_t wrong = add_up(node.world(), end.verify(mode));
 
   std::sort(times.begin(), times.end());
-  Row row{mode, bytes, median(times), late(times), 0, wrong, after.tcp - before.tcp > after.quic - before.quic ? "tcp" : "quic"};
+  Row row{mode, bytes, median(times), late(times), 0, wrong, after.by_tcp - before.by_tcp > after.by_home - before.by_home ? "tcp" : after.home};
   check_transport(row, options);
   const double ways = mode == "pingpong" ? 2 : 1;
   row.bandwidth = ways * static_cast<double>(bytes) / row.time_us / 1e3;
@@ -250,9 +252,10 @@ std::vector<Row> run_rank(const Node& node, const Options& options) {
   std::vector<Row> rows;
   for (const std::string& mode : options.modes)
     for (const std::size_t bytes : sizes_of(options)) rows.push_back(measure(node, mode, bytes, options));
-  if (!options.ping) return rows;
-  rows.push_back(measure_ping(node, false));
-  rows.push_back(measure_ping(node, true));
+  if (options.ping) {
+    rows.push_back(measure_ping(node, false));
+    rows.push_back(measure_ping(node, true));
+  }
   return rows;
 }
 

@@ -116,7 +116,9 @@ ngtcp2_path Endpoint::path_to(const io::Address& peer) const {
 //
 // Looking at an empty socket costs as much as a short message takes to cross the machine. So a turn that has sent something does not look,
 // unless the one before did not either.
-bool Endpoint::poll() {
+bool Endpoint::poll() { return quiet_ ? serve_dirty() : serve(); }
+
+bool Endpoint::serve() {
   const bool sent = serve_dirty();
   if (sent && !std::exchange(skipped_reading_, true)) return true;
   skipped_reading_ = false;
@@ -125,10 +127,10 @@ bool Endpoint::poll() {
   return sent || read;
 }
 
-// Reading is poll()'s; this is how a blocked turn hears of packets, and of room in the socket.
+// Reading is serve()'s; this is how a blocked turn hears of packets, and of room in the socket.
 void Endpoint::on_ready(io::Readiness ready) {
   if (ready.write) send_blocked();
-  if (ready.read) poll();
+  if (ready.read) serve();
 }
 
 void Endpoint::flush() { serve_dirty(); }

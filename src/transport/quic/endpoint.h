@@ -86,6 +86,9 @@ class Endpoint final : private io::Poller, private io::Watcher {
   // Begins a handshake; not for an endpoint that is open to anybody. The handler hears on_ready or on_end, never from inside this call.
   Result<Link*> connect(const io::Address& peer, LinkHandler& handler);
 
+  // Whether its socket is read only when the loop finds that it can be, and not on every turn: for a node whose peers are reached otherwise.
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+
   // Sends what is due now instead of at the end of the loop's turn.
   void flush();
 
@@ -116,6 +119,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
                                                      LinkAcceptor* acceptor);
 
   bool poll() override;
+  bool serve();
   void on_ready(io::Readiness ready) override;
 
   // Reading (endpoint_read.cc).
@@ -174,6 +178,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   std::size_t pending_ = 0;          // of connections_, those of strangers that have not proved who they are
   std::vector<Connection*> served_;  // dirty_ while it is worked on
   bool skipped_reading_ = false;
+  bool quiet_ = false;
   bool registered_ = false;
   bool serving_ = false;
 

@@ -341,6 +341,32 @@ TEST_F(EpollLoopTest, RemembersAWakeUpThatCameBeforeTheWait) {
   EXPECT_FALSE(loop->turn(1us));
 }
 
+// Work that comes without a descriptor: the poller is told when the loop is about to block, and can keep it from that.
+TEST_F(EpollLoopTest, AsksItsPollersBeforeItBlocks) {
+  struct Sleeper : Poller {
+    bool poll() override { return false; }
+    bool fall_asleep() override {
+      ++asleep;
+      return may_sleep;
+    }
+    void wake_up() override { ++awake; }
+    bool may_sleep = false;
+    int asleep = 0;
+    int awake = 0;
+  } sleeper;
+  loop->add_poller(sleeper);
+  loop->turn(0ns);
+  EXPECT_EQ(sleeper.asleep, 0) << "a turn that does not block asks nobody";
+  loop->turn(1h);
+  EXPECT_EQ(sleeper.asleep, 1);
+  EXPECT_EQ(sleeper.awake, 1) << "it had something to do, so nobody slept";
+  sleeper.may_sleep = true;
+  loop->turn(1ms);
+  EXPECT_EQ(sleeper.asleep, 2);
+  EXPECT_EQ(sleeper.awake, 2);
+  loop->remove_poller(sleeper);
+}
+
 using EpollLoopDeath = EpollLoopTest;
 
 TEST_F(EpollLoopDeath, DoesNotRunInsideItself) {

@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 std::vector<Node> world(int size) {
   LocalOptions options;
+  options.config = Config::from_env().value();  // over shared memory, or over what NEXAR_TRANSPORT names
   options.log = [](const LogRecord&) {};
   return Node::local(size, options).value();
 }

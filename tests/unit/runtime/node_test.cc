@@ -23,7 +23,12 @@ std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
   return bytes;
 }
 
-std::vector<Node> world(int n) { return Node::local(n).value(); }
+// Over shared memory, or over what NEXAR_TRANSPORT names.
+std::vector<Node> world(int n) {
+  LocalOptions options;
+  options.config = Config::from_env().value();
+  return Node::local(n, options).value();
+}
 
 TEST(Node, AWorldOfOneSendsToItself) {
   const std::vector<Node> nodes = world(1);

@@ -26,7 +26,10 @@ namespace nexar::runtime::test {
 struct World {
   explicit World(int size) : authority(crypto::LocalAuthority::make({}).value()) {
     view.members.resize(static_cast<std::size_t>(size));
-    for (cluster::Member& member : view.members) io::system_random().fill(member.node.bytes);
+    for (cluster::Member& member : view.members) {
+      io::system_random().fill(member.node.bytes);
+      io::system_random().fill(member.host.bytes);  // each on a host of its own, so that they meet over the network
+    }
     cores.resize(view.members.size());
   }
 

@@ -140,7 +140,10 @@ std::vector<AnyMessage> smallest() {
           LaneAnswer{},
           LaneDown{},
           LaneHello{},
-          LaneEnd{}};
+          LaneEnd{},
+          HostOffer{},
+          HostAnswer{},
+          HostVerdict{}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -193,6 +196,9 @@ std::vector<AnyMessage> largest() {
       LaneAnswer{largest_lane(), LaneAnswerStatus::kOverloaded, std::string(kTextBytesMax, 'l')},
       LaneDown{largest_lane(), std::string(kTextBytesMax, 'd')},
       LaneHello{largest_lane()},
+      HostOffer{node(0xff).bytes, node(0xfe).bytes},
+      HostAnswer{true, true, std::string(kTextBytesMax, 'h')},
+      HostVerdict{true, true, std::string(kTextBytesMax, 'v')},
   };
 }
 
