@@ -1,6 +1,7 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
-//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--slot 262144] [--shared]
+//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--slot 262144] [--one-stage 4096]
+//                [--stream 4194304] [--shared]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
 // nccl-tests do; a repetition takes about 30 ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
@@ -36,6 +37,7 @@ struct Options {
   int reps = 9;
   std::size_t slot = kSlotBytes;
   bool shared = false;
+  Tuning tuning{};
 };
 
 std::byte* map_shared(std::size_t bytes) {
@@ -55,6 +57,10 @@ Options parse(int argc, char** argv) {
       options.reps = std::stoi(value());
     } else if (name == "--slot") {
       options.slot = std::stoul(value());
+    } else if (name == "--one-stage") {
+      options.tuning.one_stage = options.tuning.one_stage_two_ranks = std::stoul(value());
+    } else if (name == "--stream") {
+      options.tuning.stream = std::stoul(value());
     } else if (name == "--shared") {
       options.shared = true;
     } else if (name == "--op") {
@@ -177,7 +183,7 @@ int run_rank(const Options& options, std::byte* area_memory, const Layout& layou
   sched_setaffinity(0, sizeof set, &set);
   const std::size_t all = static_cast<std::size_t>(options.ranks) * 2 * buffer_bytes;
   const OneMapping mapping(buffers, all);
-  Area area(area_memory, layout, rank, nullptr, options.shared ? &mapping : nullptr);
+  Area area(area_memory, layout, rank, nullptr, options.shared ? &mapping : nullptr, options.tuning);
   std::byte* mine = buffers + static_cast<std::size_t>(rank) * 2 * buffer_bytes;
   if (!options.shared) {
     mine = static_cast<std::byte*>(std::aligned_alloc(4096, 2 * buffer_bytes));

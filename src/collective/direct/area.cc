@@ -10,12 +10,13 @@ constexpr Sequence kCallsBetweenRefreshes = Sequence{1} << 37;
 
 }  // namespace
 
-Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending* lending)
+Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending* lending, const Tuning& tuning)
     : base_(base),
       layout_(layout),
       rank_(rank),
       bell_(bell),
       lending_(lending),
+      tuning_(tuning),
       uses_{Use{header(rank, 0).position.load(), {}}, Use{header(rank, 1).position.load(), {}}},
       all_left_(uses_[0].position) {
   NEXAR_ASSERT(rank >= 0 && rank < layout.ranks() && layout.ranks() <= kRanksMax, "the rank has a part of the area");
@@ -25,7 +26,8 @@ void Area::enter(Sequence sequence, std::uint64_t fingerprint) {
   mine().call.store(fingerprint, std::memory_order_relaxed);
   mine().entered.store(sequence, std::memory_order_release);
   for (unsigned slot : {0U, 1U}) {
-    if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0)) continue;
+    Rank cursor = 0;
+    if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0) || !is_free(slot, cursor)) continue;
     uses_[slot] = {end_of(sequence - 1), {}};
     header(rank_, slot).position.store(end_of(sequence - 1), std::memory_order_relaxed);
   }

@@ -25,9 +25,10 @@ class Bell {
 class Area {
  public:
   // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep; without lending everything is copied.
-  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr);
+  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {});
 
   const Layout& layout() const { return layout_; }
+  const Tuning& tuning() const { return tuning_; }
   Rank rank() const { return rank_; }
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }
@@ -79,6 +80,7 @@ class Area {
   Rank rank_;
   Bell* bell_;
   const Lending* lending_;
+  Tuning tuning_;
   std::array<Use, 2> uses_;  // what each slot was last used for
   Position all_left_;        // everything before this has been left by all
 };

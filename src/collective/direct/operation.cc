@@ -26,7 +26,7 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
 Operation::Operation(Area& area, const Call& call)
     : area_(area),
       call_(call),
-      pattern_(call, area.rank(), area.layout()),
+      pattern_(call, area.rank(), area.layout(), area.tuning()),
       own_from_slot_(pattern_.take == Take::kReduce && !call.op && pattern_.ranks > 2) {
   NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
   area_.enter(call_.sequence, call_.fingerprint);

@@ -5,26 +5,18 @@
 namespace nexar::collective::direct {
 namespace {
 
-// Up to here every rank reduces everything: one meeting less is worth more than reducing once. With two ranks both ways move the same
-// bytes.
-constexpr std::size_t kOneStageBytesTwo = 64 * 1024;
-constexpr std::size_t kOneStageBytesMany = 4 * 1024;
-
-// From here on a result is stored past the caches: below it hurts, because the result is used next.
-constexpr std::size_t kStreamBytes = 4 * 1024 * 1024;
-
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
-Pattern::Pattern(const Call& call, Rank rank, const Layout& layout)
+Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning)
     : element(size_of(call.type)), count(call.count), ranks(layout.ranks()) {
   const Ranks all{0, ranks};
   const Ranks root{call.root, call.root + 1};
   const Ranks nobody{};
   const bool at_root = rank == call.root;
   const std::size_t bytes = count * element;
-  const bool large = bytes > (ranks == 2 ? kOneStageBytesTwo : kOneStageBytesMany) && ranks > 1;
+  const bool large = ranks > 1 && bytes > (ranks == 2 ? tuning.one_stage_two_ranks : tuning.one_stage);
 
   publishes = true;
   sources = readers = all;
@@ -87,7 +79,7 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout)
   chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
   if (rounds > 1) rounds = (count + chunk - 1) / chunk;
   tiny = !two_stages && bytes * static_cast<std::size_t>(blocks) <= kInlineBytes;
-  streams = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= kStreamBytes;
+  streams = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream;
 }
 
 Part Pattern::part(std::uint64_t round) const {

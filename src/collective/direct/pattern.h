@@ -44,8 +44,18 @@ struct Part {
   std::uint64_t count = 0;
 };
 
+// From which size on a call is done in another way, in bytes of its buffer or block. All ranks of an area have the same.
+struct Tuning {
+  // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once.
+  std::size_t one_stage_two_ranks = 64 * 1024;
+  std::size_t one_stage = 4 * 1024;
+
+  // From here on results are stored past the caches. Below it hurts, because the result is used next.
+  std::size_t stream = 4 * 1024 * 1024;
+};
+
 struct Pattern {
-  Pattern(const Call& call, Rank rank, const Layout& layout);
+  Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning);
 
   // Whether a call of any size can be numbered: more rounds than kRoundsMax cannot.
   bool fits() const { return rounds < kRoundsMax - 1; }

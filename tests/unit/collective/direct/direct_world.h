@@ -17,11 +17,11 @@ namespace nexar::test {
 class DirectWorld {
  public:
   explicit DirectWorld(Rank ranks, Sequence first = 1, std::size_t slot_bytes = collective::direct::kSlotBytesMin,
-                       const std::vector<const collective::direct::Lending*>& lending = {})
+                       const std::vector<const collective::direct::Lending*>& lending = {}, const collective::direct::Tuning& tuning = {})
       : layout_(ranks, slot_bytes), memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), kAlignment))) {
     layout_.initialise(memory_.get(), first);
     for (Rank rank = 0; rank < ranks; ++rank)
-      areas_.emplace_back(memory_.get(), layout_, rank, nullptr, lending.empty() ? nullptr : lending[static_cast<std::size_t>(rank)]);
+      areas_.emplace_back(memory_.get(), layout_, rank, nullptr, lending.empty() ? nullptr : lending[static_cast<std::size_t>(rank)], tuning);
   }
 
   collective::direct::Area& area(Rank rank) { return areas_[static_cast<std::size_t>(rank)]; }

@@ -41,7 +41,8 @@ class Kernels : public testing::TestWithParam<Rank> {
   }
 
   std::mt19937_64 random_{static_cast<std::uint64_t>(GetParam())};
-  DirectWorld world_{GetParam()};
+  // Two stages and streaming begin early, so that small counts see them.
+  DirectWorld world_{GetParam(), 1, collective::direct::kSlotBytesMin, {}, {.one_stage_two_ranks = 200, .one_stage = 200, .stream = 20'000}};
   Sequence sequence_ = 1;
   std::vector<bool> done_ = std::vector<bool>(static_cast<std::size_t>(GetParam()));
 };
