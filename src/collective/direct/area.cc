@@ -50,14 +50,18 @@ void Area::publish(Position position, std::uint64_t fingerprint, Ranks readers) 
   mine.position.store(position, kPublish);
 }
 
-void Area::finish(Sequence sequence) {
-  mine().reduced.store(end_of(sequence), std::memory_order_relaxed);
-  publish_left(end_of(sequence));
-}
-
 void Area::fail(Sequence sequence) {
   mine().failed.store(sequence, std::memory_order_release);
   publish_left(end_of(sequence));
+  // Before a look at who has entered: whoever has not by then sees that this rank has failed (Operation::accept).
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+bool Area::has_left(Rank rank, Sequence sequence) const {
+  if (rank == rank_) return true;
+  const Progress& theirs = progress(rank);
+  return reached(theirs.left.load(std::memory_order_acquire), end_of(sequence)) ||
+         !reached(theirs.entered.load(std::memory_order_acquire), sequence);
 }
 
 }  // namespace nexar::collective::direct

@@ -45,23 +45,25 @@ class Area {
   // known to have; the caller keeps it, zeroed when the slot changes.
   bool is_free(unsigned slot, Rank& cursor);
 
-  // Makes the slot's content visible.
+  // Makes the slot's content visible, and later the rank's slice of the result in it.
   void publish(Position position, std::uint64_t fingerprint, Ranks readers);
-  void publish_reduced(Position position) { mine().reduced.store(position, kPublish); }
+  void publish_reduced(Position position) { header(rank_, slot_of(position)).with_body.reduced.store(position, kPublish); }
   void publish_left(Position position) { mine().left.store(position, kPublish); }
 
   // Every peer has begun the call, so that all of them have left every earlier one.
   void all_entered(Sequence sequence) { all_left_ = position(sequence, 0); }
 
   // Ends a call here, so that nobody waits for this rank in it.
-  void finish(Sequence sequence);
+  void finish(Sequence sequence) { publish_left(end_of(sequence)); }
   void fail(Sequence sequence);
 
-  // Whether `rank` reads nothing any more of the call or of one before it. After a call that did not succeed, memory that was lent to it
-  // goes back to the user when this holds for every member that lives.
-  bool has_left(Rank rank, Sequence sequence) const {
-    return rank == rank_ || reached(progress(rank).left.load(std::memory_order_acquire), end_of(sequence));
-  }
+  // Whether `rank` reads nothing any more of the call or of one before it, and will not begin to. After a call that did not succeed, memory
+  // that was lent in it goes back to the user when this holds for every member that lives. Asked after fail().
+  bool has_left(Rank rank, Sequence sequence) const;
+
+  // Whether `rank` has given the call up, or a later one. A reader of lent memory asks before it reads, so that nobody waits for it in
+  // vain, and after it has read, so that one that was taken for dead discards what it has.
+  bool has_failed(Rank rank, Sequence sequence) const { return reached(progress(rank).failed.load(std::memory_order_acquire), sequence); }
 
   void ring() {
     if (bell_ != nullptr) bell_->ring();

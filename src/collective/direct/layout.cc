@@ -32,12 +32,11 @@ void Layout::initialise(std::byte* base, Sequence first) const {
   for (Rank rank = 0; rank < ranks_; ++rank) {
     auto* progress = new (base + static_cast<std::size_t>(rank) * rank_bytes()) Progress{};
     progress->left.store(end_of(first - 1));
-    progress->reduced.store(end_of(first - 1));
     progress->entered.store(first - 1);
     progress->failed.store(first - 1);
     for (unsigned slot : {0U, 1U}) {
-      auto* header = new (&this->header(base, rank, slot)) Header{};
-      header->position.store(end_of(first - 1));
+      auto* header = new (body(base, rank, slot) - sizeof(Header)) Header{{end_of(first - 1)}, {0}, {}};
+      header->with_body.reduced.store(end_of(first - 1));
     }
   }
 }

@@ -37,7 +37,6 @@ inline constexpr std::memory_order kPublish = NEXAR_DIRECT_PUBLISH_ORDER;
 // How far a rank is. Written at the end of every call, read by others only when they have to wait for it: it costs nothing until then.
 struct alignas(2 * kCacheLine) Progress {
   std::atomic<Position> left;      // reads nothing any more that was published up to here
-  std::atomic<Position> reduced;   // has published its share of the result up to here
   std::atomic<Sequence> entered;   // the call that it has begun, and
   std::atomic<std::uint64_t> call;  // what it called there
   std::atomic<Sequence> failed;    // the last call that it ended without success
@@ -55,12 +54,18 @@ struct Loan {
   Lent input;
   Lent output;
 };
-static_assert(sizeof(Loan) <= kInlineBytes);
 
 struct alignas(kCacheLine) Header {
   std::atomic<Position> position;          // of what the slot holds
   std::atomic<std::uint64_t> fingerprint;  // of the call that it belongs to
-  std::byte payload[kInlineBytes];         // a tiny call's bytes, otherwise a Loan
+  // A tiny call's bytes, otherwise what goes with a body.
+  union {
+    std::byte payload[kInlineBytes];
+    struct {
+      Loan loan;
+      std::atomic<Position> reduced;  // the same position again when the rank's slice of the result is there
+    } with_body;
+  };
 };
 static_assert(sizeof(Header) == kCacheLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "the words are shared between processes");

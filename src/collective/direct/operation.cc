@@ -1,7 +1,6 @@
 #include "collective/direct/operation.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "base/assert.h"
 
@@ -26,8 +25,7 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
 Operation::Operation(Area& area, const Call& call)
     : area_(area),
       call_(call),
-      pattern_(call, area.rank(), area.layout(), area.tuning()),
-      own_from_slot_(pattern_.take == Take::kReduce && !call.op && pattern_.ranks > 2) {
+      pattern_(call, area.rank(), area.layout(), area.tuning()) {
   NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
   area_.enter(call_.sequence, call_.fingerprint);
   found_[static_cast<std::size_t>(area_.rank())] = {};
@@ -38,7 +36,8 @@ Operation::Operation(Area& area, const Call& call)
 void Operation::lend() {
   const std::uint64_t bytes = pattern_.count * pattern_.element;
   const std::uint64_t input_bytes = bytes * static_cast<std::uint64_t>(pattern_.blocks);
-  if (!pattern_.publishes || input_bytes < kLendBytesMin || own_from_slot_) return;
+  if (!pattern_.publishes || input_bytes < kLendBytesMin) return;
+  if (pattern_.take == Take::kReduce && !call_.op && pattern_.ranks > 2) return;  // a user op may not overwrite what it reads
   // Where the result may replace values that peers have not read yet, they read a copy.
   const bool is_kept = pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 ||
                        !overlap(call_.send, call_.recv, input_bytes, bytes);
@@ -85,7 +84,11 @@ bool Operation::publish() {
     return false;
   }
   free_cursor_ = 0;
-  if (!pattern_.tiny) std::memcpy(area_.header(area_.rank(), slot).payload, &loan_, sizeof loan_);
+  if (!pattern_.tiny) {
+    auto& with_body = area_.header(area_.rank(), slot).with_body;
+    with_body.loan = loan_;
+    with_body.reduced.store(~now, std::memory_order_relaxed);  // whatever was here, it is not yet
+  }
   if (loan_.input.lent == 0) copy_in(published_);
   area_.publish(now, call_.fingerprint, pattern_.readers);
   ++published_;
@@ -99,7 +102,7 @@ bool Operation::reduce_slice() {
   const Part slice = pattern_.slice(reduced_, area_.rank());
   std::byte* out = loan_.output.lent != 0 ? static_cast<std::byte*>(call_.recv) + (part.first + slice.first) * pattern_.element
                                           : slot(area_.rank(), reduced_) + slice.first * pattern_.element;
-  if (!reduce(reduced_, slice, out)) return false;
+  if (!reduce(reduced_, slice, out) || !lenders_stand()) return false;
   published_cursor_ = 0;
   area_.publish_reduced(at(reduced_));
   ++reduced_;
@@ -121,6 +124,7 @@ bool Operation::take() {
     if (pattern_.take == Take::kCopy) copy_out(taken_);
     published_cursor_ = 0;
   }
+  if (!lenders_stand()) return false;
   if (taken_ == 0 && pattern_.sources.size() == pattern_.ranks) area_.all_entered(call_.sequence);
   ++taken_;
   if (taken_ < pattern_.rounds || lends_) {
@@ -161,11 +165,13 @@ bool Operation::accept(Rank rank, const Header& header) {
   }
   if (pattern_.tiny) return true;
 
-  Loan loan;
-  std::memcpy(&loan, header.payload, sizeof loan);
+  const Loan loan = header.with_body.loan;
   Found& found = found_[static_cast<std::size_t>(rank)];
   found = {};
   if (loan.input.lent == 0 && loan.output.lent == 0) return true;
+  borrows_ = true;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // after entering, before the look at whether it has failed: see Area::fail
+  if (!stands(rank)) return false;
   const std::uint64_t bytes = pattern_.count * pattern_.element;
   const Lending* lending = area_.lending();
   if (lending != nullptr && loan.input.lent != 0)
@@ -178,9 +184,26 @@ bool Operation::accept(Rank rank, const Header& header) {
   return false;
 }
 
+bool Operation::stands(Rank rank) {
+  if (!area_.has_failed(rank, call_.sequence)) return true;
+  blocked_on_ = rank;
+  end(Outcome::kEnded);
+  return false;
+}
+
+// What was read in place counts only if its owner still meant it.
+bool Operation::lenders_stand() {
+  if (!borrows_) return true;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+    if (rank != area_.rank() && !stands(rank)) return false;
+  return true;
+}
+
 bool Operation::all_reduced(std::uint64_t round, Rank& cursor) {
+  const unsigned slot = Area::slot_of(at(round));
   for (; cursor < pattern_.ranks; ++cursor) {
-    if (cursor == area_.rank() || reached(area_.progress(cursor).reduced.load(std::memory_order_acquire), at(round))) continue;
+    if (cursor == area_.rank() || area_.header(cursor, slot).with_body.reduced.load(std::memory_order_acquire) == at(round)) continue;
     blocked_on_ = cursor;
     return false;
   }
@@ -207,7 +230,7 @@ void Operation::look_at(Rank rank) {
     end(Outcome::kMismatch);
     return;
   }
-  if (!reached(theirs.failed.load(std::memory_order_acquire), call_.sequence)) return;
+  if (!area_.has_failed(rank, call_.sequence)) return;
   // It may have given up a later call, having done everything for this one: then that is visible now.
   if (publish() || reduce_slice() || take() || outcome_ != Outcome::kWaiting || settle() || blocked_on_ != rank) return;
   end(Outcome::kEnded);

@@ -62,6 +62,8 @@ class Operation {
   bool all_reduced(std::uint64_t round, Rank& cursor);
   bool all_left(Rank& cursor);
   bool accept(Rank rank, const Header& header);
+  bool stands(Rank rank);
+  bool lenders_stand();
   void look_at(Rank rank);
   Outcome end(Outcome outcome);
 
@@ -83,8 +85,8 @@ class Operation {
   Area& area_;
   const Call& call_;
   const Pattern pattern_;
-  bool own_from_slot_;  // the own values are read from the own slot, because the result overwrites them too early
   bool lends_ = false;
+  bool borrows_ = false;  // has found somebody's lent memory
   Loan loan_{};
 
   std::uint64_t published_ = 0;  // rounds, of each kind of work

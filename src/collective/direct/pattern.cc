@@ -72,6 +72,8 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
     default: break;  // a barrier: ranks meet, and that is all
   }
   if (readers.size() <= 0 || (readers.size() == 1 && readers.contains(rank))) publishes = false;
+  own_from_slot = take == Take::kReduce && !two_stages && !call.op && ranks > 2;
+  publishes = publishes || own_from_slot;
 
   const std::uint64_t unit = kCacheLine / element;
   const std::uint64_t room = layout.slot_bytes() / static_cast<std::size_t>(blocks) / kCacheLine * unit;

@@ -73,6 +73,7 @@ struct Pattern {
   bool two_stages = false;
   bool tiny = false;               // travels in the header
   bool publishes = false;          // this rank does
+  bool own_from_slot = false;      // the own values are read from the own slot, because a user op may not overwrite them while it works
   bool streams = false;            // the result is too large to be wanted in the cache
   Take take = Take::kNothing;
   Ranks sources{};                 // whose slots this rank takes from, or waits for

@@ -16,7 +16,7 @@ std::byte* Operation::slot(Rank rank, std::uint64_t round) const {
 
 const std::byte* Operation::source(Rank rank, std::uint64_t round, std::uint64_t first) const {
   const std::uint64_t block = pattern_.blocks == 1 ? 0 : static_cast<std::uint64_t>(area_.rank());
-  const std::byte* whole = rank == area_.rank() && !own_from_slot_ ? static_cast<const std::byte*>(call_.send) : nullptr;
+  const std::byte* whole = rank == area_.rank() && !pattern_.own_from_slot ? static_cast<const std::byte*>(call_.send) : nullptr;
   if (rank != area_.rank() && !pattern_.tiny) whole = found_[static_cast<std::size_t>(rank)].input;
   if (whole != nullptr) return whole + (block * pattern_.count + pattern_.part(round).first + first) * pattern_.element;
   return slot(rank, round) + (block * pattern_.chunk + first) * pattern_.element;
@@ -40,9 +40,9 @@ void Operation::copy_in(std::uint64_t round) {
   };
   if (pattern_.blocks > 1) {
     for (Rank block = 0; block < pattern_.blocks; ++block)
-      if (block != area_.rank() || own_from_slot_)
+      if (block != area_.rank() || pattern_.own_from_slot)
         copy(static_cast<std::uint64_t>(block) * pattern_.chunk, static_cast<std::uint64_t>(block) * pattern_.count, part.count);
-  } else if (pattern_.two_stages && !own_from_slot_) {
+  } else if (pattern_.two_stages && !pattern_.own_from_slot) {
     // Nobody else reads the own slice: its place in the slot is where the result goes.
     const Part own = pattern_.slice(round, area_.rank());
     copy(0, 0, own.first);
