@@ -24,7 +24,7 @@ Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending*
 
 void Area::enter(Sequence sequence, std::uint64_t fingerprint) {
   mine().call.store(fingerprint, std::memory_order_relaxed);
-  mine().entered.store(sequence, std::memory_order_release);
+  mine().entered.store(sequence, lending_ == nullptr ? std::memory_order_release : std::memory_order_seq_cst);
   for (unsigned slot : {0U, 1U}) {
     Rank cursor = 0;
     if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0) || !is_free(slot, cursor)) continue;
@@ -51,17 +51,16 @@ void Area::publish(Position position, std::uint64_t fingerprint, Ranks readers) 
 }
 
 void Area::fail(Sequence sequence) {
-  mine().failed.store(sequence, std::memory_order_release);
+  // In one order with has_left's look at who has entered: whoever has not by then sees that this rank has failed.
+  mine().failed.store(sequence, std::memory_order_seq_cst);
   publish_left(end_of(sequence));
-  // Before a look at who has entered: whoever has not by then sees that this rank has failed (Operation::accept).
-  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 bool Area::has_left(Rank rank, Sequence sequence) const {
   if (rank == rank_) return true;
   const Progress& theirs = progress(rank);
   return reached(theirs.left.load(std::memory_order_acquire), end_of(sequence)) ||
-         !reached(theirs.entered.load(std::memory_order_acquire), sequence);
+         !reached(theirs.entered.load(std::memory_order_seq_cst), sequence);
 }
 
 }  // namespace nexar::collective::direct

@@ -63,7 +63,7 @@ class Area {
 
   // Whether `rank` has given the call up, or a later one. A reader of lent memory asks before it reads, so that nobody waits for it in
   // vain, and after it has read, so that one that was taken for dead discards what it has.
-  bool has_failed(Rank rank, Sequence sequence) const { return reached(progress(rank).failed.load(std::memory_order_acquire), sequence); }
+  bool has_failed(Rank rank, Sequence sequence) const { return reached(progress(rank).failed.load(std::memory_order_seq_cst), sequence); }
 
   void ring() {
     if (bell_ != nullptr) bell_->ring();

@@ -170,7 +170,6 @@ bool Operation::accept(Rank rank, const Header& header) {
   found = {};
   if (loan.input.lent == 0 && loan.output.lent == 0) return true;
   borrows_ = true;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // after entering, before the look at whether it has failed: see Area::fail
   if (!stands(rank)) return false;
   const std::uint64_t bytes = pattern_.count * pattern_.element;
   const Lending* lending = area_.lending();
@@ -194,7 +193,6 @@ bool Operation::stands(Rank rank) {
 // What was read in place counts only if its owner still meant it.
 bool Operation::lenders_stand() {
   if (!borrows_) return true;
-  std::atomic_thread_fence(std::memory_order_acquire);
   for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
     if (rank != area_.rank() && !stands(rank)) return false;
   return true;
