@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -21,6 +25,14 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 
+// What the kernel says it could give without taking it from anybody; everything when it does not say.
+std::uint64_t available_bytes() {
+  std::ifstream facts("/proc/meminfo");
+  for (std::string line; std::getline(facts, line);)
+    if (line.starts_with("MemAvailable:")) return std::strtoull(line.c_str() + 13, nullptr, 10) * 1024;
+  return UINT64_MAX;
+}
+
 Error not_to_be_had(std::size_t bytes, int number) {
   if (number == ENOSPC || number == ENOMEM)
     return Error(ErrorCode::kOverloaded, fmt::format("the host has no {} bytes for shared memory", bytes));
@@ -31,6 +43,8 @@ Error not_to_be_had(std::size_t bytes, int number) {
 
 Result<std::shared_ptr<LentMemory>> LentMemory::create(std::size_t bytes) {
   if (bytes == 0) return Error(ErrorCode::kInvalidArgument, "shared memory of no bytes");
+  // The kernel would not refuse: it would end other processes to make room.
+  if (bytes > available_bytes()) return not_to_be_had(bytes, ENOMEM);
   FileDescriptor fd(memfd_create("nexar buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return kernel_error("cannot make shared memory", errno);
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return not_to_be_had(bytes, errno);
