@@ -1,10 +1,10 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
-//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--slot 262144] [--one-stage 4096]
-//                [--stream 4194304] [--shared]
+//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 262144] [--one-stage 4096]
+//                [--stream-in 16384] [--stream-out 4194304] [--shared]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
-// nccl-tests do; a repetition takes about 30 ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
+// nccl-tests do; a repetition takes about --rep-ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
 // sees them. With --shared the buffers lie in memory that all ranks have mapped.
 #include <sched.h>
 #include <sys/mman.h>
@@ -35,6 +35,7 @@ struct Options {
   OperationId operation = OperationId::kAllReduce;
   std::vector<std::size_t> sizes = {8, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
   int reps = 9;
+  double rep_ms = 30;
   std::size_t slot = kSlotBytes;
   bool shared = false;
   Tuning tuning{};
@@ -55,12 +56,16 @@ Options parse(int argc, char** argv) {
       options.ranks = std::stoi(value());
     } else if (name == "--reps") {
       options.reps = std::stoi(value());
+    } else if (name == "--rep-ms") {
+      options.rep_ms = std::stod(value());
     } else if (name == "--slot") {
       options.slot = std::stoul(value());
     } else if (name == "--one-stage") {
       options.tuning.one_stage = options.tuning.one_stage_two_ranks = std::stoul(value());
-    } else if (name == "--stream") {
-      options.tuning.stream = std::stoul(value());
+    } else if (name == "--stream-in") {
+      options.tuning.stream_in = std::stoul(value());
+    } else if (name == "--stream-out") {
+      options.tuning.stream_out = std::stoul(value());
     } else if (name == "--shared") {
       options.shared = true;
     } else if (name == "--op") {
@@ -120,7 +125,7 @@ class RankRun {
     const auto begin = now();
     for (int i = 0; i < warm_up; ++i) once(count);
     const double each = static_cast<double>((now() - begin).count()) / 1e3 / warm_up;
-    int iterations = agreed(static_cast<float>(std::clamp(30'000 / std::max(each, 0.1), 3.0, 20'000.0)));
+    int iterations = agreed(static_cast<float>(std::clamp(options_.rep_ms * 1e3 / std::max(each, 0.1), 2.0, 20'000.0)));
     std::vector<double> times;
     for (int rep = 0; rep < options_.reps; ++rep) {
       barrier();

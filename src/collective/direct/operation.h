@@ -75,7 +75,7 @@ class Operation {
   void copy_out(std::uint64_t round);
   void gather_slices(std::uint64_t round);
   bool reduce(std::uint64_t round, Part part, std::byte* out);
-  void move(std::byte* to, const std::byte* from, std::uint64_t elements) const;
+  void move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const;
 
   // Where the element `first` of this rank's block of what `rank` has published in `round` is.
   const std::byte* source(Rank rank, std::uint64_t round, std::uint64_t first) const;

@@ -81,7 +81,8 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
   chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
   if (rounds > 1) rounds = (count + chunk - 1) / chunk;
   tiny = !two_stages && bytes * static_cast<std::size_t>(blocks) <= kInlineBytes;
-  streams = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream;
+  streams_in = bytes * static_cast<std::size_t>(blocks) >= tuning.stream_in;
+  streams_out = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream_out;
 }
 
 Part Pattern::part(std::uint64_t round) const {

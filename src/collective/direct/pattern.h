@@ -46,12 +46,17 @@ struct Part {
 
 // From which size on a call is done in another way, in bytes of its buffer or block. All ranks of an area have the same.
 struct Tuning {
-  // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once.
-  std::size_t one_stage_two_ranks = 64 * 1024;
+  // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once. With two ranks both ways move
+  // the same bytes between them, so that one stage is never worse.
+  std::size_t one_stage_two_ranks = SIZE_MAX;
   std::size_t one_stage = 4 * 1024;
 
+  // From here on slots are filled past the caches: on many CPUs a line that another core has written and not given back is what takes
+  // longest to read, and to write again. calibrate.h measures it.
+  std::size_t stream_in = 16 * 1024;
+
   // From here on results are stored past the caches. Below it hurts, because the result is used next.
-  std::size_t stream = 4 * 1024 * 1024;
+  std::size_t stream_out = 4 * 1024 * 1024;
 };
 
 struct Pattern {
@@ -74,7 +79,8 @@ struct Pattern {
   bool tiny = false;               // travels in the header
   bool publishes = false;          // this rank does
   bool own_from_slot = false;      // the own values are read from the own slot, because a user op may not overwrite them while it works
-  bool streams = false;            // the result is too large to be wanted in the cache
+  bool streams_in = false;         // slots are filled past the caches
+  bool streams_out = false;        // the result is too large to be wanted in the cache
   Take take = Take::kNothing;
   Ranks sources{};                 // whose slots this rank takes from, or waits for
   Ranks readers{};                 // who takes from this rank's slot

@@ -22,9 +22,9 @@ const std::byte* Operation::source(Rank rank, std::uint64_t round, std::uint64_t
   return slot(rank, round) + (block * pattern_.chunk + first) * pattern_.element;
 }
 
-void Operation::move(std::byte* to, const std::byte* from, std::uint64_t elements) const {
+void Operation::move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const {
   if (to == from || elements == 0) return;
-  if (pattern_.streams)
+  if (streams)
     base::stream_copy(to, from, elements * pattern_.element);
   else
     std::memcpy(to, from, elements * pattern_.element);
@@ -36,7 +36,7 @@ void Operation::copy_in(std::uint64_t round) {
   const auto* from = static_cast<const std::byte*>(call_.send) + part.first * pattern_.element;
   std::byte* to = slot(area_.rank(), round);
   const auto copy = [&](std::uint64_t to_element, std::uint64_t from_element, std::uint64_t count) {
-    std::memcpy(to + to_element * pattern_.element, from + from_element * pattern_.element, count * pattern_.element);
+    move(to + to_element * pattern_.element, from + from_element * pattern_.element, count, pattern_.streams_in);
   };
   if (pattern_.blocks > 1) {
     for (Rank block = 0; block < pattern_.blocks; ++block)
@@ -59,7 +59,7 @@ void Operation::copy_out(std::uint64_t round) {
   auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
   for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
     move(to + (side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0),
-         part.count);
+         part.count, pattern_.streams_out);
 }
 
 // Into `out`, or, when that is null, into this round's part of the result.
@@ -73,7 +73,9 @@ bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
     for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
       sources[static_cast<std::size_t>(rank)] = source(rank, round, part.first);
     const auto n = static_cast<std::size_t>(pattern_.sources.size());
-    const bool streams = pattern_.streams && (into_result || loan_.output.lent != 0);
+    // What replaces its own source has been read into the cache already.
+    const bool replaces = out == source(area_.rank(), round, part.first);
+    const bool streams = into_result || loan_.output.lent != 0 ? pattern_.streams_out && !replaces : pattern_.streams_in;
     error_ = call_.reducer->combine_many(std::span(sources).first(n), out, part.count, n,
                                          streams ? reduce::Store::kStreaming : reduce::Store::kCached);
   }
@@ -90,7 +92,7 @@ void Operation::gather_slices(std::uint64_t round) {
     const std::byte* result = found_[static_cast<std::size_t>(rank)].output;
     const std::byte* from =
         result != nullptr ? result + (part.first + slice.first) * pattern_.element : slot(rank, round) + slice.first * pattern_.element;
-    move(to + slice.first * pattern_.element, from, slice.count);
+    move(to + slice.first * pattern_.element, from, slice.count, pattern_.streams_out);
   }
 }
 
