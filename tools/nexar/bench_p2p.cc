@@ -199,7 +199,7 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
 Row measure_ping(const Node& node, bool loaded) {
   const Group group = node.world();
   std::vector<std::byte> load(loaded ? kLoadBytes : 0);  // in memory before the clock runs
-  Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0, "quic"};
+  Row row{loaded ? "ping_loaded" : "ping_idle", 0, 0, 0, 0, 0, sent_by(node).home};
   if (node.rank() == 1) {
     Operation receive = group.start_recv(load.data(), load.size(), 0, kLoadTag);
     meet(group);

@@ -1,0 +1,237 @@
+#include "collective/direct/operation.h"
+
+#include <atomic>
+
+#include "base/assert.h"
+
+namespace nexar::collective::direct {
+namespace {
+
+// Steps without progress between two looks at whether a peer has given up or called something else. A look reads a line that the peer
+// writes at the end of every call, and so takes it away from it for a moment.
+constexpr std::uint32_t kStepsPerLook = 128;
+
+// Below this, lending memory costs more than it saves: a copy of it is over before the last reader has said that it is done.
+constexpr std::uint64_t kLendBytesMin = 16 * 1024;
+
+bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t bytes_b) {
+  const auto* first = static_cast<const std::byte*>(a);
+  const auto* second = static_cast<const std::byte*>(b);
+  return first < second + bytes_b && second < first + bytes_a;
+}
+
+}  // namespace
+
+Operation::Operation(Area& area, const Call& call)
+    : area_(area),
+      call_(call),
+      pattern_(call, area.rank(), area.layout(), area.tuning()) {
+  NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
+  area_.enter(call_.sequence, call_.fingerprint);
+  found_[static_cast<std::size_t>(area_.rank())] = {};
+  if (!pattern_.publishes) published_ = pattern_.rounds;
+  if (area_.lending() != nullptr) lend();
+}
+
+void Operation::lend() {
+  const std::uint64_t bytes = pattern_.count * pattern_.element;
+  const std::uint64_t input_bytes = bytes * static_cast<std::uint64_t>(pattern_.blocks);
+  if (!pattern_.publishes || input_bytes < kLendBytesMin) return;
+  if (pattern_.take == Take::kReduce && !call_.op && pattern_.ranks > 2) return;  // a user op may not overwrite what it reads
+  // Where the result may replace values that peers have not read yet, they read a copy.
+  const bool is_kept = pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 ||
+                       !overlap(call_.send, call_.recv, input_bytes, bytes);
+  if (is_kept)
+    if (const auto found = area_.lending()->find(call_.send, input_bytes)) loan_.input = *found;
+  if (pattern_.two_stages && wants_result())
+    if (const auto found = area_.lending()->find(call_.recv, bytes)) loan_.output = *found;
+  lends_ = loan_.input.lent != 0 || loan_.output.lent != 0;
+  if (loan_.output.lent != 0) found_[static_cast<std::size_t>(area_.rank())].output = static_cast<const std::byte*>(call_.recv);
+}
+
+Outcome Operation::step() {
+  if (outcome_ != Outcome::kWaiting) return outcome_;
+  bool moved = false;
+  while (publish() || reduce_slice() || take()) moved = true;
+  if (outcome_ == Outcome::kWaiting && settle()) return end(Outcome::kDone);
+  if (outcome_ == Outcome::kWaiting && !moved && ++fruitless_ % kStepsPerLook == 0) look_at(blocked_on_);
+  if (news_) {
+    news_ = false;
+    area_.ring();
+  }
+  return outcome_;
+}
+
+Outcome Operation::stop(Outcome why) { return outcome_ == Outcome::kWaiting ? end(why) : outcome_; }
+
+Outcome Operation::end(Outcome outcome) {
+  outcome_ = outcome;
+  if (outcome == Outcome::kDone)
+    area_.finish(call_.sequence);
+  else
+    area_.fail(call_.sequence);
+  news_ = false;
+  area_.ring();
+  return outcome;
+}
+
+bool Operation::publish() {
+  if (outcome_ != Outcome::kWaiting || published_ == pattern_.rounds || published_ >= taken_ + 2) return false;
+  const Position now = at(published_);
+  const unsigned slot = Area::slot_of(now);
+  if (!area_.is_free(slot, free_cursor_)) {
+    blocked_on_ = free_cursor_;
+    return false;
+  }
+  free_cursor_ = 0;
+  if (!pattern_.tiny) {
+    auto& with_body = area_.header(area_.rank(), slot).with_body;
+    with_body.loan = loan_;
+    with_body.reduced.store(~now, std::memory_order_relaxed);  // whatever was here, it is not yet
+  }
+  if (loan_.input.lent == 0) copy_in(published_);
+  area_.publish(now, call_.fingerprint, pattern_.readers);
+  ++published_;
+  return news_ = true;
+}
+
+bool Operation::reduce_slice() {
+  if (!pattern_.two_stages || outcome_ != Outcome::kWaiting || reduced_ == published_) return false;
+  if (!all_published(reduced_, published_cursor_)) return false;
+  const Part part = pattern_.part(reduced_);
+  const Part slice = pattern_.slice(reduced_, area_.rank());
+  std::byte* out = loan_.output.lent != 0 ? static_cast<std::byte*>(call_.recv) + (part.first + slice.first) * pattern_.element
+                                          : slot(area_.rank(), reduced_) + slice.first * pattern_.element;
+  if (!reduce(reduced_, slice, out) || !lenders_stand()) return false;
+  published_cursor_ = 0;
+  area_.publish_reduced(at(reduced_));
+  ++reduced_;
+  return news_ = true;
+}
+
+bool Operation::take() {
+  if (outcome_ != Outcome::kWaiting || taken_ == pattern_.rounds || taken_ == published_) return false;
+  if (pattern_.two_stages) {
+    if (taken_ == reduced_) return false;
+    if (wants_result()) {
+      if (!all_reduced(taken_, reduced_cursor_)) return false;
+      gather_slices(taken_);
+    }
+    reduced_cursor_ = 0;
+  } else {
+    if (!all_published(taken_, published_cursor_)) return false;
+    if (pattern_.take == Take::kReduce && !reduce(taken_, {0, pattern_.part(taken_).count}, nullptr)) return false;
+    if (pattern_.take == Take::kCopy) copy_out(taken_);
+    published_cursor_ = 0;
+  }
+  if (!lenders_stand()) return false;
+  if (taken_ == 0 && pattern_.sources.size() == pattern_.ranks) area_.all_entered(call_.sequence);
+  ++taken_;
+  if (taken_ < pattern_.rounds || lends_) {
+    area_.publish_left(at(taken_ - 1));
+    news_ = true;
+  }
+  return true;
+}
+
+bool Operation::settle() { return taken_ == pattern_.rounds && published_ == pattern_.rounds && (!lends_ || all_left(left_cursor_)); }
+
+bool Operation::all_published(std::uint64_t round, Rank& cursor) {
+  const Position wanted = at(round);
+  const unsigned slot = Area::slot_of(wanted);
+  if (cursor < pattern_.sources.first) cursor = pattern_.sources.first;
+  for (; cursor < pattern_.sources.end; ++cursor) {
+    if (cursor == area_.rank()) continue;
+    const Header& header = area_.header(cursor, slot);
+    const Position seen = header.position.load(std::memory_order_acquire);
+    if (seen == wanted) {
+      if (!accept(cursor, header)) return false;
+      continue;
+    }
+    blocked_on_ = cursor;
+    if (reached(seen, wanted)) end(Outcome::kEnded);  // it has gone past this call without us
+    return false;
+  }
+  return true;
+}
+
+// Before a byte of it is used.
+bool Operation::accept(Rank rank, const Header& header) {
+  const std::uint64_t theirs = header.fingerprint.load(std::memory_order_relaxed);
+  if (theirs != call_.fingerprint) {
+    mismatch_ = {rank, theirs};
+    end(Outcome::kMismatch);
+    return false;
+  }
+  if (pattern_.tiny) return true;
+
+  const Loan loan = header.with_body.loan;
+  Found& found = found_[static_cast<std::size_t>(rank)];
+  found = {};
+  if (loan.input.lent == 0 && loan.output.lent == 0) return true;
+  borrows_ = true;
+  if (!stands(rank)) return false;
+  const std::uint64_t bytes = pattern_.count * pattern_.element;
+  const Lending* lending = area_.lending();
+  if (lending != nullptr && loan.input.lent != 0)
+    found.input = lending->address(rank, loan.input.buffer, loan.input.offset, bytes * static_cast<std::uint64_t>(pattern_.blocks));
+  if (lending != nullptr && loan.output.lent != 0)
+    found.output = lending->address(rank, loan.output.buffer, loan.output.offset, bytes);
+  if ((found.input != nullptr) == (loan.input.lent != 0) && (found.output != nullptr) == (loan.output.lent != 0)) return true;
+  blocked_on_ = rank;
+  end(Outcome::kNonsense);
+  return false;
+}
+
+bool Operation::stands(Rank rank) {
+  if (!area_.has_failed(rank, call_.sequence)) return true;
+  blocked_on_ = rank;
+  end(Outcome::kEnded);
+  return false;
+}
+
+// What was read in place counts only if its owner still meant it.
+bool Operation::lenders_stand() {
+  if (!borrows_) return true;
+  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+    if (rank != area_.rank() && !stands(rank)) return false;
+  return true;
+}
+
+bool Operation::all_reduced(std::uint64_t round, Rank& cursor) {
+  const unsigned slot = Area::slot_of(at(round));
+  for (; cursor < pattern_.ranks; ++cursor) {
+    if (cursor == area_.rank() || area_.header(cursor, slot).with_body.reduced.load(std::memory_order_acquire) == at(round)) continue;
+    blocked_on_ = cursor;
+    return false;
+  }
+  return true;
+}
+
+bool Operation::all_left(Rank& cursor) {
+  if (cursor < pattern_.readers.first) cursor = pattern_.readers.first;
+  for (; cursor < pattern_.readers.end; ++cursor) {
+    if (cursor == area_.rank() || reached(area_.progress(cursor).left.load(std::memory_order_acquire), at(pattern_.rounds - 1))) continue;
+    blocked_on_ = cursor;
+    return false;
+  }
+  return true;
+}
+
+void Operation::look_at(Rank rank) {
+  const Progress& theirs = area_.progress(rank);
+  const Sequence entered = theirs.entered.load(std::memory_order_acquire);
+  const std::uint64_t called = theirs.call.load(std::memory_order_acquire);
+  // What it called belongs to the call that it has entered only if that is still the same.
+  if (entered == call_.sequence && called != call_.fingerprint && theirs.entered.load(std::memory_order_relaxed) == entered) {
+    mismatch_ = {rank, called};
+    end(Outcome::kMismatch);
+    return;
+  }
+  if (!area_.has_failed(rank, call_.sequence)) return;
+  // It may have given up a later call, having done everything for this one: then that is visible now.
+  if (publish() || reduce_slice() || take() || outcome_ != Outcome::kWaiting || settle() || blocked_on_ != rank) return;
+  end(Outcome::kEnded);
+}
+
+}  // namespace nexar::collective::direct

@@ -1,0 +1,29 @@
+// The blocking form of a direct collective: the loop around its state machine.
+#pragma once
+
+#include "collective/direct/operation.h"
+
+namespace nexar::collective::direct {
+
+// How a thread waits, and who may stop it.
+class Patience {
+ public:
+  virtual ~Patience() = default;
+
+  // Called now and then while nothing happens, more often when ranks outnumber cores. `looks` counts the calls since something did. May
+  // spend time: drive the engine, or sleep until the bell rings. kWaiting to go on, or why the operation ends.
+  virtual Outcome look(std::uint64_t looks) = 0;
+};
+
+struct Spin {
+  // Polls before each look at the world: about 10 us of them, or few when another rank needs the core to do what this one waits for.
+  std::uint32_t polls = 256;
+  bool yields = false;  // gives the core away after each look: for ranks that outnumber cores
+
+  static Spin for_cores(unsigned ranks, unsigned cores) { return ranks > cores ? Spin{8, true} : Spin{}; }
+};
+
+// Steps the operation until it is over.
+Outcome run(Operation& operation, Patience& patience, Spin spin);
+
+}  // namespace nexar::collective::direct

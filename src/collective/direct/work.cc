@@ -1,0 +1,99 @@
+// What an operation does with memory: copies in, reduces, copies out.
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "base/stream_copy.h"
+#include "collective/direct/operation.h"
+#include "reduce/identity.h"
+
+namespace nexar::collective::direct {
+
+std::byte* Operation::slot(Rank rank, std::uint64_t round) const {
+  const unsigned slot = Area::slot_of(at(round));
+  return pattern_.tiny ? area_.header(rank, slot).payload : area_.body(rank, slot);
+}
+
+const std::byte* Operation::source(Rank rank, std::uint64_t round, std::uint64_t first) const {
+  const std::uint64_t block = pattern_.blocks == 1 ? 0 : static_cast<std::uint64_t>(area_.rank());
+  const std::byte* whole = rank == area_.rank() && !pattern_.own_from_slot ? static_cast<const std::byte*>(call_.send) : nullptr;
+  if (rank != area_.rank() && !pattern_.tiny) whole = found_[static_cast<std::size_t>(rank)].input;
+  if (whole != nullptr) return whole + (block * pattern_.count + pattern_.part(round).first + first) * pattern_.element;
+  return slot(rank, round) + (block * pattern_.chunk + first) * pattern_.element;
+}
+
+void Operation::move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const {
+  if (to == from || elements == 0) return;
+  if (streams)
+    base::stream_copy(to, from, elements * pattern_.element);
+  else
+    std::memcpy(to, from, elements * pattern_.element);
+}
+
+void Operation::copy_in(std::uint64_t round) {
+  const Part part = pattern_.part(round);
+  if (part.count == 0) return;
+  const auto* from = static_cast<const std::byte*>(call_.send) + part.first * pattern_.element;
+  std::byte* to = slot(area_.rank(), round);
+  const auto copy = [&](std::uint64_t to_element, std::uint64_t from_element, std::uint64_t count) {
+    move(to + to_element * pattern_.element, from + from_element * pattern_.element, count, pattern_.streams_in);
+  };
+  if (pattern_.blocks > 1) {
+    for (Rank block = 0; block < pattern_.blocks; ++block)
+      if (block != area_.rank() || pattern_.own_from_slot)
+        copy(static_cast<std::uint64_t>(block) * pattern_.chunk, static_cast<std::uint64_t>(block) * pattern_.count, part.count);
+  } else if (pattern_.two_stages && !pattern_.own_from_slot) {
+    // Nobody else reads the own slice: its place in the slot is where the result goes.
+    const Part own = pattern_.slice(round, area_.rank());
+    copy(0, 0, own.first);
+    copy(own.first + own.count, own.first + own.count, part.count - own.first - own.count);
+  } else {
+    copy(0, 0, part.count);
+  }
+}
+
+void Operation::copy_out(std::uint64_t round) {
+  const Part part = pattern_.part(round);
+  const bool side_by_side = call_.operation == OperationId::kAllGather || call_.operation == OperationId::kGather ||
+                            call_.operation == OperationId::kAllToAll;
+  auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
+  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+    move(to + (side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0),
+         part.count, pattern_.streams_out);
+}
+
+// Into `out`, or, when that is null, into this round's part of the result.
+bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
+  const bool into_result = out == nullptr;
+  if (into_result) out = static_cast<std::byte*>(call_.recv) + (pattern_.part(round).first + part.first) * pattern_.element;
+  if (pattern_.sources.size() == 0) {
+    if (call_.op) error_ = reduce::fill_identity(call_.type, *call_.op, out, part.count);
+  } else if (part.count > 0) {
+    std::array<const void*, kRanksMax> sources;
+    for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+      sources[static_cast<std::size_t>(rank)] = source(rank, round, part.first);
+    const auto n = static_cast<std::size_t>(pattern_.sources.size());
+    // What replaces its own source has been read into the cache already.
+    const bool replaces = out == source(area_.rank(), round, part.first);
+    const bool streams = into_result || loan_.output.lent != 0 ? pattern_.streams_out && !replaces : pattern_.streams_in;
+    error_ = call_.reducer->combine_many(std::span(sources).first(n), out, part.count, n,
+                                         streams ? reduce::Store::kStreaming : reduce::Store::kCached);
+  }
+  if (error_) return true;
+  end(Outcome::kOpFailed);
+  return false;
+}
+
+void Operation::gather_slices(std::uint64_t round) {
+  const Part part = pattern_.part(round);
+  auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
+  for (Rank rank = 0; rank < pattern_.ranks; ++rank) {
+    const Part slice = pattern_.slice(round, rank);
+    const std::byte* result = found_[static_cast<std::size_t>(rank)].output;
+    const std::byte* from =
+        result != nullptr ? result + (part.first + slice.first) * pattern_.element : slot(rank, round) + slice.first * pattern_.element;
+    move(to + slice.first * pattern_.element, from, slice.count, pattern_.streams_out);
+  }
+}
+
+}  // namespace nexar::collective::direct

@@ -1,0 +1,87 @@
+// Every kernel against the oracle, all ranks' machines stepped by one thread in a random order.
+#include <deque>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "direct_world.h"
+#include "reduce/oracle.h"
+
+namespace nexar::test {
+namespace {
+
+using collective::direct::Call;
+using collective::direct::Operation;
+using collective::direct::Outcome;
+
+class Kernels : public testing::TestWithParam<Rank> {
+ protected:
+  // Enters and steps the ranks in an order that `random_` gives, until all are done; some ranks may be in the call before others come.
+  void check(const Case& what) {
+    CaseMemory memory(what, random_());
+    std::vector<Call> calls;
+    for (Rank rank = 0; rank < what.ranks; ++rank) calls.push_back(memory.call(rank, sequence_));
+    ++sequence_;
+    std::vector<std::unique_ptr<Operation>> operations(calls.size());
+    std::size_t left = calls.size();
+    for (std::uint64_t steps = 0; left > 0; ++steps) {
+      ASSERT_LT(steps, 10'000'000) << what.to_text() << " does not end";
+      const std::size_t rank = random_() % calls.size();
+      auto& operation = operations[rank];
+      if (operation == nullptr) {
+        operation = std::make_unique<Operation>(world_.area(static_cast<Rank>(rank)), calls[rank]);
+      } else if (operation->step() == Outcome::kDone) {
+        left -= done_[rank] ? 0 : 1;
+        done_[rank] = true;
+      }
+    }
+    done_.assign(done_.size(), false);
+    for (Rank rank = 0; rank < what.ranks; ++rank) ASSERT_EQ(memory.wrong_at(rank), "");
+  }
+
+  std::mt19937_64 random_{static_cast<std::uint64_t>(GetParam())};
+  // Two stages and streaming begin early, so that small counts see them.
+  DirectWorld world_{GetParam(), 1, collective::direct::kSlotBytesMin, {}, {.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000}};
+  Sequence sequence_ = 1;
+  std::vector<bool> done_ = std::vector<bool>(static_cast<std::size_t>(GetParam()));
+};
+
+TEST_P(Kernels, GiveWhatTheOracleGivesForEveryTypeAndOp) {
+  const auto n = static_cast<std::uint64_t>(GetParam());
+  for (const OperationId operation : kDirectOperations)
+    for (const DataType type : kDataTypes) {
+      const auto ops = reduces(operation) ? ops_of(type) : std::vector{ReduceOp::kSum};
+      for (const ReduceOp op : ops)
+        for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, n - 1, n, n + 1, std::uint64_t{61}}) {
+          const Rank root = static_cast<Rank>(random_() % n);
+          const bool in_place = operation != OperationId::kAllToAll && random_() % 2 == 0;
+          check({operation, type, op, count, GetParam(), has_root(operation) ? root : 0, in_place});
+          if (HasFatalFailure()) return;
+        }
+    }
+}
+
+// A slot of these tests holds 16 KiB, and a block for each rank its share of that: these counts take one round and part of another, more
+// rounds than there are slots, and divide nothing.
+TEST_P(Kernels, CutLargeBuffersIntoRounds) {
+  const auto n = static_cast<std::uint64_t>(GetParam());
+  for (const OperationId operation : kDirectOperations)
+    for (const DataType type : {DataType::kF32, DataType::kU8}) {
+      const std::uint64_t slot = collective::direct::kSlotBytesMin / size_of(type);
+      const bool has_blocks = operation == OperationId::kReduceScatter || operation == OperationId::kAllToAll || operation == OperationId::kScatter;
+      const std::uint64_t round = has_blocks ? slot / n : slot;
+      for (const std::uint64_t count : {round / 8 + 1, round + 3, 3 * round + 7}) {
+        if (count > slot && n > 3 && type == DataType::kU8) continue;
+        const Rank root = static_cast<Rank>(random_() % n);
+        const bool in_place = operation != OperationId::kAllToAll && random_() % 2 == 0;
+        check({operation, type, ReduceOp::kSum, count, GetParam(), has_root(operation) ? root : 0, in_place});
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Kernels, testing::Range(1, 10));
+
+}  // namespace
+}  // namespace nexar::test

@@ -1,0 +1,144 @@
+// Calls on memory that peers read in place.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "cases.h"
+#include "collective/direct/windows.h"
+#include "direct_world.h"
+
+namespace nexar::test {
+namespace {
+
+using collective::direct::Call;
+using collective::direct::Operation;
+using collective::direct::Outcome;
+using collective::direct::Windows;
+
+// Each rank's memory, and windows on it in all the others. Threads see each other's memory at its own address.
+class LentWorld {
+ public:
+  // `lenders` has a bit for each rank that lends; the others' memory is private.
+  LentWorld(Rank ranks, std::size_t bytes, unsigned lenders) : windows_(static_cast<std::size_t>(ranks)) {
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      memory_.push_back(std::make_unique<std::uint8_t[]>(bytes));
+      if ((lenders >> rank & 1) == 0) continue;
+      const base::ByteView view(reinterpret_cast<const std::byte*>(memory_.back().get()), bytes);
+      const auto buffer = static_cast<std::uint32_t>(100 + rank);
+      for (Rank other = 0; other < ranks; ++other) {
+        Windows& windows = windows_[static_cast<std::size_t>(other)];
+        EXPECT_TRUE(other == rank ? windows.add_own(buffer, view) : windows.add_peer(rank, buffer, view));
+      }
+    }
+    std::vector<const collective::direct::Lending*> lending;
+    for (const Windows& windows : windows_) lending.push_back(&windows);
+    world_ = std::make_unique<DirectWorld>(ranks, 1, collective::direct::kSlotBytesMin, lending);
+  }
+
+  DirectWorld& world() { return *world_; }
+  std::uint8_t* memory(Rank rank) { return memory_[static_cast<std::size_t>(rank)].get(); }
+
+ private:
+  std::deque<Windows> windows_;
+  std::vector<std::unique_ptr<std::uint8_t[]>> memory_;
+  std::unique_ptr<DirectWorld> world_;
+};
+
+class LendingRanks : public testing::TestWithParam<Rank> {};
+
+TEST_P(LendingRanks, EveryKernelGivesTheSameWhoeverLends) {
+  const Rank ranks = GetParam();
+  std::mt19937_64 random(1);
+  for (const OperationId operation : kDirectOperations)
+    for (const bool in_place : {false, true}) {
+      if (in_place && operation == OperationId::kAllToAll) continue;
+      const Rank root = has_root(operation) ? static_cast<Rank>(random() % static_cast<std::uint64_t>(ranks)) : 0;
+      const Case what{operation, DataType::kI32, ReduceOp::kSum, 9'001, ranks, root, in_place};
+      CaseMemory memory(what, random());
+      LentWorld lent(ranks, memory.bytes_of_rank(), static_cast<unsigned>(random()) | 1);
+      for (Rank rank = 0; rank < ranks; ++rank) memory.place(rank, lent.memory(rank));
+      lent.world().run([&](Rank rank) {
+        const Call call = memory.call(rank, 1);
+        ASSERT_EQ(run_blocking(lent.world().area(rank), call), Outcome::kDone) << what.to_text();
+      });
+      for (Rank rank = 0; rank < ranks; ++rank) ASSERT_EQ(memory.wrong_at(rank), "");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, LendingRanks, testing::Values(2, 3, 5));
+
+// A rank gives up a call in which it has lent memory, waits as it must, and then uses the memory for something else. Whoever succeeds has
+// not seen that.
+TEST(Lending, MemoryComesBackOnlyWhenNobodyReadsItAnyMore) {
+  constexpr Rank kRanks = 3;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const OperationId operation = std::array{OperationId::kAllReduce, OperationId::kAllGather, OperationId::kBroadcast}[seed % 3];
+    const Case what{operation, DataType::kI32, ReduceOp::kSum, 10'000, kRanks, 0, false};
+    CaseMemory memory(what, seed);
+    LentWorld lent(kRanks, memory.bytes_of_rank(), 0b111);
+    for (Rank rank = 0; rank < kRanks; ++rank) memory.place(rank, lent.memory(rank));
+    std::vector<Call> calls;
+    for (Rank rank = 0; rank < kRanks; ++rank) calls.push_back(memory.call(rank, 1));
+    std::vector<std::unique_ptr<Operation>> operations(kRanks);
+    bool reused = false;
+    std::uint64_t patience = random() % 40;
+    for (int steps = 0; steps < 20'000; ++steps) {
+      const auto rank = static_cast<std::size_t>(random() % kRanks);
+      if (operations[rank] == nullptr) operations[rank] = std::make_unique<Operation>(lent.world().area(static_cast<Rank>(rank)), calls[rank]);
+      const bool gave_up = rank == 0 && patience == 0;
+      if (gave_up) operations[0]->stop(Outcome::kCancelled);
+      if (rank == 0 && patience > 0) --patience;
+      const Outcome outcome = operations[rank]->step();
+      if (gave_up && outcome == Outcome::kCancelled && !reused) {
+        bool all_left = true;
+        for (Rank other = 0; other < kRanks; ++other) all_left &= lent.world().area(0).has_left(other, 1);
+        if (all_left || !operations[0]->has_lent()) {
+          std::memset(lent.memory(0), 0x77, memory.bytes_of_rank());
+          reused = true;
+        }
+      }
+    }
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      const Outcome outcome = operations[static_cast<std::size_t>(rank)]->step();
+      ASSERT_NE(outcome, Outcome::kWaiting);
+      if (outcome == Outcome::kDone) {
+        EXPECT_EQ(memory.wrong_at(rank), "");
+      }
+      if (rank == 0 && outcome == Outcome::kCancelled) {
+        EXPECT_TRUE(reused);
+      }
+    }
+  }
+}
+
+TEST(Windows, AnswerOnlyWhatLiesWholeInABuffer) {
+  Windows windows;
+  const std::vector<std::byte> memory(100);
+  EXPECT_TRUE(windows.add_own(1, memory));
+  EXPECT_FALSE(windows.add_own(1, memory));
+  EXPECT_TRUE(windows.add_peer(3, 7, memory));
+  const auto found = windows.find(memory.data() + 10, 90);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->buffer, 1U);
+  EXPECT_EQ(found->offset, 10U);
+  EXPECT_FALSE(windows.find(memory.data() + 10, 91));
+  EXPECT_FALSE(windows.find(memory.data() - 1, 1));
+  EXPECT_EQ(windows.address(3, 7, 40, 60), memory.data() + 40);
+  EXPECT_EQ(windows.address(3, 7, 40, 61), nullptr);
+  EXPECT_EQ(windows.address(3, 7, ~std::uint64_t{0}, 2), nullptr);
+  EXPECT_EQ(windows.address(2, 7, 0, 1), nullptr);
+  windows.remove_peer(3, 7);
+  EXPECT_EQ(windows.address(3, 7, 0, 1), nullptr);
+  windows.remove_own(1);
+  EXPECT_FALSE(windows.find(memory.data(), 1));
+  for (std::uint32_t buffer = 0; buffer < Windows::kBuffersMax; ++buffer) EXPECT_TRUE(windows.add_own(buffer, memory));
+  EXPECT_FALSE(windows.add_own(Windows::kBuffersMax, memory));
+}
+
+}  // namespace
+}  // namespace nexar::test
