@@ -2,7 +2,8 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_rpc.cc calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
+// node_operations.cc sends and receives, node_rpc.cc calls and serves, node_liveness.cc finds out who is lost and ends the world,
+// node_counters.cc counts.
 #pragma once
 
 #include <atomic>
@@ -179,7 +180,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<transport::tcp::Listener> listener_;  // where TCP lanes are wanted and the port could be opened
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
-  std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
+  std::unique_ptr<mesh::Mesh> mesh_;   // from form() on
   std::unique_ptr<rpc::Service> rpc_;  // the same
   std::unordered_set<OperationState*> active_;
 
