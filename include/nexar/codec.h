@@ -1,15 +1,15 @@
 // Values as bytes, for arguments and results of typed calls.
 //
-// What encodes itself: numbers, bool and enums; std::string; std::vector, std::array, std::pair, std::tuple, std::optional, std::map of such;
-// and structs that name their members:
+// What encodes itself: numbers, bool and enums; std::string; std::vector, std::array, std::pair, std::tuple, std::optional, std::map of
+// such; and structs that name their members:
 //
 //   struct Point {
 //     double x, y;
 //     static constexpr auto kFields = std::tuple(&Point::x, &Point::y);
 //   };
 //
-// Numbers are little-endian and as long as they are here, lengths are 64-bit. Both ends use the same types; decoding checks every length, and
-// that nothing is left over.
+// Numbers are little-endian and as long as they are here, lengths are 64-bit. Both ends use the same types; decoding checks every length,
+// and that nothing is left over.
 #pragma once
 
 #include <array>
@@ -91,7 +91,9 @@ template <typename T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
 template <typename T>
-concept Named = requires { T::kFields; };
+concept Named = requires {
+  T::kFields;
+};
 
 template <typename... Ts>
 struct TupleCodec {

@@ -10,8 +10,8 @@
 //   rpc.serve(kPush, [](const std::vector<float>& values, const std::string& name) { return store(name, values); });
 //   Result<double> stored = rpc.call(1, kPush, values, "layer3");
 //
-// Nobody writes a loop: handlers run on the node's own threads (Config::rpc_workers) while the program does what it does. A handler may call
-// nexar, and wait there: a spare thread takes its place meanwhile, up to Config::rpc_spare_workers.
+// Nobody writes a loop: handlers run on the node's own threads (Config::rpc_workers) while the program does what it does. A handler may
+// call nexar, and wait there: a spare thread takes its place meanwhile, up to Config::rpc_spare_workers.
 //
 // How a call fails:
 //   kUnsupported      the rank has no such function

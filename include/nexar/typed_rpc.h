@@ -36,8 +36,8 @@ Result<R> decode_result(const Function& function, std::span<const std::byte> byt
   } else {
     if (auto value = decode_all<R>(bytes)) return std::get<0>(*std::move(value));
   }
-  return Error(ErrorCode::kMismatch,
-               "the result of " + function.text() + " has " + std::to_string(bytes.size()) + " bytes, which are not of the type that is expected");
+  return Error(ErrorCode::kMismatch, "the result of " + function.text() + " has " + std::to_string(bytes.size()) +
+                                         " bytes, which are not of the type that is expected");
 }
 
 // A handler of bytes around one of values.

@@ -21,8 +21,8 @@ void CallBodies::take_back(std::uint64_t transfer) {
 
 Result<void> CallBodies::check(std::uint64_t transfer) {
   if (!wire::is_of_call(transfer) || transfer <= last_offered_)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} offered the bytes of a call under number {:#x}, after {:#x}", peer_, transfer,
-                                                  last_offered_))
+    return Error(ErrorCode::kRefused,
+                 fmt::format("rank {} offered the bytes of a call under number {:#x}, after {:#x}", peer_, transfer, last_offered_))
         .with_rank(peer_);
   last_offered_ = transfer;
   return {};

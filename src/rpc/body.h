@@ -15,8 +15,8 @@ namespace nexar::rpc {
 
 // Stays where it is while it travels: the transfer has its address.
 struct Body final : mesh::TransferSink {
-  std::uint64_t transfer = 0;  // 0 when none is under way
-  ConstRegion region{};        // of one that is sent
+  std::uint64_t transfer = 0;    // 0 when none is under way
+  ConstRegion region{};          // of one that is sent
   std::vector<std::byte> bytes;  // of one that arrives
 
   void take(std::uint64_t offset, base::ByteView part) override { std::memcpy(bytes.data() + offset, part.data(), part.size()); }

@@ -13,9 +13,10 @@ Error too_many(const Call& call, std::uint64_t calls) {
 }
 
 Error too_much(const Call& call, std::uint64_t bytes, std::uint64_t held, std::uint64_t limit) {
-  return Error(ErrorCode::kOverloaded, fmt::format("{} bytes more than the {} that are held for calls to rank {} would be over the limit of {} "
-                                                   "(rpc_bytes_per_peer)",
-                                                   bytes, held, call.peer, limit));
+  return Error(ErrorCode::kOverloaded,
+               fmt::format("{} bytes more than the {} that are held for calls to rank {} would be over the limit of {} "
+                           "(rpc_bytes_per_peer)",
+                           bytes, held, call.peer, limit));
 }
 
 }  // namespace

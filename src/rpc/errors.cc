@@ -33,7 +33,8 @@ Error answered(const Call& call, wire::RpcStatus status, const Error& error) {
           .with_cause(error);
     case wire::RpcStatus::kRefused: break;
   }
-  return about(call, error.code(), fmt::format("rank {} refused the call of {}: {}", call.peer, call.name, error.sentence())).with_cause(error);
+  return about(call, error.code(), fmt::format("rank {} refused the call of {}: {}", call.peer, call.name, error.sentence()))
+      .with_cause(error);
 }
 
 Error not_made(const Call& call, const Error& why) {

@@ -7,8 +7,8 @@
 
 namespace nexar::rpc {
 
-// What the callee answered, as the caller is told: kUnsupported for a function that is not there, kRefused for a handler's error, kOverloaded,
-// kTimeout, kCancelled, or the callee's own code when it refused the call as such.
+// What the callee answered, as the caller is told: kUnsupported for a function that is not there, kRefused for a handler's error,
+// kOverloaded, kTimeout, kCancelled, or the callee's own code when it refused the call as such.
 Error answered(const Call& call, wire::RpcStatus status, const Error& error);
 
 // The call was not made.

@@ -23,7 +23,8 @@ Result<std::vector<std::byte>> run_guarded(const Registered& function, const Rpc
 
 void run_handler(Served& served) {
   if (served.cancelled.load(std::memory_order_relaxed)) {
-    served.outcome.emplace(Error(ErrorCode::kCancelled, fmt::format("function {} did not run: nobody waits for it", served.function->name)));
+    served.outcome.emplace(
+        Error(ErrorCode::kCancelled, fmt::format("function {} did not run: nobody waits for it", served.function->name)));
     return;
   }
   // The context shares the call, of which the token is a part.

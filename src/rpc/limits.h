@@ -8,7 +8,7 @@ namespace nexar::rpc {
 
 // For each peer, and apart for calls that this node makes and calls that it serves.
 struct PeerLimits {
-  std::uint32_t calls = 1024;           // several for every thread that a program is likely to have
+  std::uint32_t calls = 1024;          // several for every thread that a program is likely to have
   std::uint64_t bytes = 256ull << 20;  // arguments and results that this node holds for them
 };
 

@@ -40,7 +40,8 @@ class PoolState {
 
   // Whether there are fewer idle threads than calls that could run: then another one is started, and added.
   bool wants_thread() const {
-    return threads_ < threads_max_ && idle_ < std::min<std::size_t>(queued_, limits_.workers - std::min<std::size_t>(active_, limits_.workers));
+    return threads_ < threads_max_ &&
+           idle_ < std::min<std::size_t>(queued_, limits_.workers - std::min<std::size_t>(active_, limits_.workers));
   }
   void thread_added() {
     ++threads_;

@@ -14,12 +14,13 @@ Result<std::shared_ptr<Served>> ServedTable::admit(Rank caller, std::uint64_t id
   if (from.calls.contains(id))
     return Error(ErrorCode::kRefused, fmt::format("rank {} used the number of a call, {}, a second time", caller, id)).with_rank(caller);
   if (from.calls.size() >= limits_.calls)
-    return Error(ErrorCode::kOverloaded,
-                 fmt::format("{} calls of rank {} are being served, as many as there may be (rpc_calls_per_peer)", from.calls.size(), caller));
+    return Error(ErrorCode::kOverloaded, fmt::format("{} calls of rank {} are being served, as many as there may be (rpc_calls_per_peer)",
+                                                     from.calls.size(), caller));
   if (from.bytes >= limits_.bytes || bytes > limits_.bytes - from.bytes)
-    return Error(ErrorCode::kOverloaded, fmt::format("{} bytes more than the {} that are held for calls of rank {} would be over the limit of "
-                                                     "{} (rpc_bytes_per_peer)",
-                                                     bytes, from.bytes, caller, limits_.bytes));
+    return Error(ErrorCode::kOverloaded,
+                 fmt::format("{} bytes more than the {} that are held for calls of rank {} would be over the limit of "
+                             "{} (rpc_bytes_per_peer)",
+                             bytes, from.bytes, caller, limits_.bytes));
   auto served = std::make_shared<Served>();
   served->caller = caller;
   served->id = id;

@@ -39,10 +39,10 @@ struct Served : std::enable_shared_from_this<Served> {
   // Engine.
   enum class State : std::uint8_t { kArriving, kWithWorkers, kAnswering };
   State state = State::kArriving;
-  bool answered = false;       // its caller has an answer already, or wants none
-  Body receiving;              // large arguments
-  Body sending;                // a large result
-  std::uint64_t bytes = 0;     // held for it
+  bool answered = false;    // its caller has an answer already, or wants none
+  Body receiving;           // large arguments
+  Body sending;             // a large result
+  std::uint64_t bytes = 0;  // held for it
 };
 
 // Who is served what, within limits. A machine without I/O: time is an argument.

@@ -78,6 +78,7 @@ void Service::on_rpc_gone(Rank peer, const Error& why) {
 }
 
 void Service::end_all(const Error& verdict) {
+  closing_ = verdict;
   for (const std::shared_ptr<Served>& served : served_.all()) {
     served->answered = true;
     give_up(served);
@@ -112,7 +113,8 @@ void Service::tick() {
   const base::Time now = loop_.now();
   for (const std::shared_ptr<Served>& served : served_.take_due(now)) {
     if (!std::exchange(served->answered, true))
-      fail(served->caller, served->scope, served->id, wire::RpcStatus::kDeadlinePassed, Error(ErrorCode::kTimeout, "the deadline has passed"));
+      fail(served->caller, served->scope, served->id, wire::RpcStatus::kDeadlinePassed,
+           Error(ErrorCode::kTimeout, "the deadline has passed"));
     give_up(served);
   }
   while (Call* call = calls_.due(now)) {

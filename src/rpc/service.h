@@ -66,11 +66,11 @@ class Service final : private mesh::RpcFrames {
   // Ends a call that has not ended, with kCancelled, and tells the callee.
   void cancel(Call& call);
 
-  // The world is over: calls end with `verdict`, handlers are told that nobody waits.
+  // The world is over: calls end with `verdict`, later ones too, and handlers are told that nobody waits.
   void end_all(const Error& verdict);
 
-  // From here on nothing is taken on, what waits for a worker is refused with `why`, and handlers that run are told that nobody waits; their
-  // results are still sent.
+  // From here on nothing is taken on, what waits for a worker is refused with `why`, and handlers that run are told that nobody waits;
+  // their results are still sent.
   void begin_close(const Error& why);
 
   // After begin_close(): returns when no handler runs any more. `slow` is called now and then while some do. Thread: any but a worker's.
@@ -139,7 +139,7 @@ class Service final : private mesh::RpcFrames {
   std::vector<FrameQueue> frames_;  // by rank
   io::Timer timer_;
   base::Time armed_for_ = base::Time::max();
-  std::optional<Error> closing_;
+  std::optional<Error> closing_;  // why nothing more is called or served
   std::function<void()> drained_;
   ServiceCounters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what was posted looks whether the service still is

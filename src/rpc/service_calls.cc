@@ -42,9 +42,10 @@ void Service::send_request(Call& call, base::Time now) {
                                      call.arguments);
   }
   call.sending.region = {call.arguments.data(), call.arguments.size()};
-  call.sending.transfer = mesh_.bodies(call.peer).offer({.owner = {.group = call.scope, .key = call.function}, .regions = std::span(&call.sending.region, 1), .done = [&call](Result<void>) {
-                    call.sending.transfer = 0;  // when it has failed, the callee says why, or is gone
-                  }});
+  call.sending.transfer = mesh_.bodies(call.peer).offer(
+      {.owner = {.group = call.scope, .key = call.function}, .regions = std::span(&call.sending.region, 1), .done = [&call](Result<void>) {
+         call.sending.transfer = 0;  // when it has failed, the callee says why, or is gone
+       }});
   frames(call.peer).say(wire::RpcLargeRequest{.call = call.id,
                                               .function = call.function,
                                               .deadline_ms = deadline_ms,
@@ -58,7 +59,8 @@ void Service::call_self(const Call& call) {
   const Request request{call.peer, call.scope, call.id, call.function, milliseconds_until(call.deadline, loop_.now())};
   std::vector<std::byte> arguments(call.arguments.begin(), call.arguments.end());
   loop_.post([this, alive = std::weak_ptr<bool>(alive_), request, arguments = std::move(arguments)]() mutable {
-    if (!alive.expired() && calls_.find(request.from, request.call) != nullptr) static_cast<void>(on_request(request, std::move(arguments)));
+    if (!alive.expired() && calls_.find(request.from, request.call) != nullptr)
+      static_cast<void>(on_request(request, std::move(arguments)));
   });
 }
 

@@ -48,7 +48,8 @@ std::optional<Service::Callee> Service::find_callee(const Request& request) {
   const std::optional<Rank> caller = function->rank_of(request.from);
   if (!caller) {
     refuse(request, wire::RpcStatus::kRefused,
-           Error(ErrorCode::kInvalidArgument, fmt::format("rank {} is no member of the group that function {} belongs to", request.from, function->name)));
+           Error(ErrorCode::kInvalidArgument,
+                 fmt::format("rank {} is no member of the group that function {} belongs to", request.from, function->name)));
     return std::nullopt;
   }
   return Callee{std::move(function), *caller};
@@ -85,7 +86,8 @@ Result<void> Service::on_large_request(const Request& request, std::uint64_t tra
     answer(whole);
   };
   return mesh_.bodies(request.from)
-      .accept(transfer, {.owner = {.group = request.scope, .key = request.function}, .bytes = bytes, .sink = &served->receiving, .done = arrived});
+      .accept(transfer,
+              {.owner = {.group = request.scope, .key = request.function}, .bytes = bytes, .sink = &served->receiving, .done = arrived});
 }
 
 // On the engine, where nexar refuses to be called.
@@ -151,12 +153,13 @@ void Service::reply_large(const std::shared_ptr<Served>& served, std::vector<std
   served_.hold(*served, result.size());
   served->sending.bytes = std::move(result);
   served->sending.region = {served->sending.bytes.data(), served->sending.bytes.size()};
-  served->sending.transfer = mesh_.bodies(served->caller).offer({.owner = {.group = served->scope, .key = served->id},
-                                                          .regions = std::span(&served->sending.region, 1),
-                                                          .done = [this, served = served.get()](Result<void>) {
-                                                            served->sending.transfer = 0;
-                                                            remove(*served);
-                                                          }});
+  served->sending.transfer = mesh_.bodies(served->caller)
+                                 .offer({.owner = {.group = served->scope, .key = served->id},
+                                         .regions = std::span(&served->sending.region, 1),
+                                         .done = [this, served = served.get()](Result<void>) {
+                                           served->sending.transfer = 0;
+                                           remove(*served);
+                                         }});
   frames(served->caller)
       .say(wire::RpcLargeReply{.call = served->id, .transfer = served->sending.transfer, .bytes = served->sending.bytes.size()},
            served->scope);
@@ -181,7 +184,8 @@ void Service::give_up(const std::shared_ptr<Served>& served) {
   if (served->state == Served::State::kWithWorkers && !pool_->withdraw(served)) return;
   if (const std::uint64_t transfer = std::exchange(served->receiving.transfer, 0); transfer != 0)
     mesh_.bodies(served->caller).stop(transfer);
-  if (const std::uint64_t transfer = std::exchange(served->sending.transfer, 0); transfer != 0) mesh_.bodies(served->caller).take_back(transfer);
+  if (const std::uint64_t transfer = std::exchange(served->sending.transfer, 0); transfer != 0)
+    mesh_.bodies(served->caller).take_back(transfer);
   remove(*served);
 }
 

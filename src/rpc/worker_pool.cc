@@ -20,7 +20,9 @@ thread_local int waits = 0;                       // a wait inside another one i
 WorkerPool::WorkerPool(const PoolLimits& limits, std::function<void(Served&)> run, std::function<void()> notify)
     : limits_(limits), run_(std::move(run)), notify_(std::move(notify)), state_(limits) {}
 
-WorkerPool::~WorkerPool() { stop(std::chrono::hours(1), [](std::size_t) {}); }
+WorkerPool::~WorkerPool() {
+  stop(std::chrono::hours(1), [](std::size_t) {});
+}
 
 Result<void> WorkerPool::submit(Job job) {
   std::unique_lock lock(mutex_);

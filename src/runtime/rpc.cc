@@ -48,12 +48,12 @@ Result<void> Rpc::serve(const Function& function, RpcHandler handler, const Serv
   if (auto checked = core_->check_call("serve"); !checked) return checked;
   if (auto checked = check_function("serve", function); !checked) return checked;
   if (handler == nullptr) return invalid(fmt::format("serve: function {} has no handler", function.text()));
-  if (function.scope().starts_with("nexar"))
-    return invalid(fmt::format("serve: {} is in a scope of the runtime's own", function.text()));
-  return core_->serve(scope_, function,
-                      {.name = function.text(), .handler = std::move(handler), .quick = options.quick, .rank_of = [group = group_](Rank rank) {
-                         return group.rank_of(rank);
-                       }});
+  if (function.scope().starts_with("nexar")) return invalid(fmt::format("serve: {} is in a scope of the runtime's own", function.text()));
+  return core_->serve(
+      scope_, function,
+      {.name = function.text(), .handler = std::move(handler), .quick = options.quick, .rank_of = [group = group_](Rank rank) {
+         return group.rank_of(rank);
+       }});
 }
 
 Result<void> Rpc::withdraw(const Function& function) const {

@@ -38,6 +38,18 @@ class Tool(unittest.TestCase):
             self.assertEqual((row["ranks"], row["transport"], row["wrong"]), (2, "shm", 0))
             self.assertGreater(row["time_us"], 0)
 
+    def test_bench_rpc_measures_calls_beside_messages(self):
+        for arguments in ([], ["--in-process"]):
+            done = run("bench", "rpc", "--iters", "20", "--no-load", "--json", "-", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = json.loads(done.stdout)
+            self.assertEqual([(row["op"], row["flight"]) for row in rows],
+                             [("message", 1), ("call_quick", 1), ("call_pool", 1)]
+                             + [(op, flight) for op in ("rate_quick", "rate_pool") for flight in (1, 4, 16, 64)])
+            for row in rows:
+                self.assertGreater(row["calls_per_s"], 0)
+                self.assertGreater(row["ratio"], 0)
+
     def test_bench_join_measures_processes_and_threads(self):
         for arguments, op in (([], "join"), (["--in-process"], "join_in_process")):
             done = run("bench", "join", "-n", "4", "--json", "-", *arguments)

@@ -251,8 +251,14 @@ int run_processes(const Options& options) {
   launched.name = "nexar bench rpc";
   launched.prefix = false;
   if (launched.world == 0 && launched.hosts.empty()) launched.world = 2;
-  launched.program = {std::filesystem::read_symlink("/proc/self/exe").string(), "bench", "rpc", "--worker", "--iters",
-                      std::to_string(options.iterations), "--bytes", std::to_string(options.bytes)};
+  launched.program = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                      "bench",
+                      "rpc",
+                      "--worker",
+                      "--iters",
+                      std::to_string(options.iterations),
+                      "--bytes",
+                      std::to_string(options.bytes)};
   if (!options.json.empty()) launched.program.insert(launched.program.end(), {"--json", options.json});
   if (!options.loaded) launched.program.push_back("--no-load");
   if (!options.pin) launched.program.push_back("--no-pin");

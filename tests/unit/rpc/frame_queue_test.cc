@@ -15,7 +15,8 @@ struct FrameQueueTest : transport::test::QuicTest {
 
   void connect() { mesh.attach(1, **a.endpoint->connect(b.endpoint->local_address(), mesh.handler(1)), {}); }
   void answer(std::uint64_t call, std::size_t bytes) {
-    queue.answer(wire::header_of(wire::RpcReply{.call = call}, {.epoch = 1}, static_cast<std::uint32_t>(bytes)), std::vector<std::byte>(bytes));
+    queue.answer(wire::header_of(wire::RpcReply{.call = call}, {.epoch = 1}, static_cast<std::uint32_t>(bytes)),
+                 std::vector<std::byte>(bytes));
   }
 
   transport::test::Side a;

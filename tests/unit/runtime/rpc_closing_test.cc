@@ -124,6 +124,10 @@ TEST(RpcClosing, AnAbortEndsEveryCall) {
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), ErrorCode::kCancelled);
   EXPECT_EQ(ended.error().sentence(), "rank 2 aborted: enough");
+  const Result<Bytes> later = nodes[0].rpc().call(1, "hang", {});
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(later.error().sentence(), "function hang was not called on rank 1: rank 2 aborted: enough");
   EXPECT_TRUE(soon([&] { return hanging.told == 1; }));
 }
 
@@ -134,9 +138,10 @@ TEST(RpcClosing, HandlersThatHoldTheirNodeAreLetGo) {
     std::vector<Node> nodes = Node::local(1).value();
     auto token = std::make_shared<int>(1);
     held = token;
-    ASSERT_TRUE(nodes[0].rpc().serve("holds", [token, rpc = nodes[0].rpc()](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> {
-      return Bytes(static_cast<std::size_t>(*token));
-    }));
+    ASSERT_TRUE(
+        nodes[0].rpc().serve("holds", [token, rpc = nodes[0].rpc()](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> {
+          return Bytes(static_cast<std::size_t>(*token));
+        }));
     EXPECT_EQ(nodes[0].rpc().call(0, "holds", {}).value().size(), 1u);
   }
   EXPECT_TRUE(held.expired());

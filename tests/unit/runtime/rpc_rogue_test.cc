@@ -59,6 +59,17 @@ TEST_F(RpcRogueTest, ANumberThatIsInUseEndsTheLink) {
   expect_end("rank 0 used the number of a call, 7, a second time");
 }
 
+TEST_F(RpcRogueTest, AFunctionOfAGroupIsForItsMembers) {
+  const auto nobody = [](Rank) { return std::optional<Rank>(); };
+  const auto handler = [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { return Bytes(); };
+  ASSERT_TRUE(world.cores[1]->serve(5, "inner", {.name = "inner", .handler = handler, .rank_of = nobody}));
+  const wire::RpcRequest message{.call = 9, .function = Function("inner").key()};
+  ASSERT_TRUE(rogue.link->send(wire::header_of(message, {.group = 5, .epoch = 1}, 0), {}));
+  ASSERT_TRUE(rogue.run_until([&] { return rogue.has(FrameType::kRpcFailure); }));
+  EXPECT_EQ(rogue.last<wire::RpcFailure>().status, wire::RpcStatus::kRefused);
+  EXPECT_EQ(rogue.last<wire::RpcFailure>().error.sentence(), "rank 0 is no member of the group that function inner belongs to");
+}
+
 TEST_F(RpcRogueTest, ABodyUnderAMessagesNumberEndsTheLink) {
   rogue.say(wire::RpcLargeRequest{.call = 7, .function = Function("hang").key(), .transfer = 5, .bytes = 100'000});
   expect_end("offered the bytes of a call under number 0x5");

@@ -80,8 +80,9 @@ TEST_P(RpcEcho, ASmallCallMayHaveALargeResultAndTheOtherWayRound) {
   const std::vector<Node> nodes = world(2);
   ASSERT_TRUE(nodes[1].rpc().serve("grow", [](const RpcContext&, std::span<const std::byte>) { return Result<Bytes>(pattern(3 << 20, 7)); },
                                    {.quick = GetParam()}));
-  ASSERT_TRUE(nodes[1].rpc().serve("shrink", [](const RpcContext&, std::span<const std::byte> bytes) { return Result<Bytes>(Bytes(bytes.begin(), bytes.begin() + 2)); },
-                                   {.quick = GetParam()}));
+  ASSERT_TRUE(nodes[1].rpc().serve(
+      "shrink", [](const RpcContext&, std::span<const std::byte> bytes) { return Result<Bytes>(Bytes(bytes.begin(), bytes.begin() + 2)); },
+      {.quick = GetParam()}));
   EXPECT_TRUE(nodes[0].rpc().call(1, "grow", {}).value() == pattern(3 << 20, 7));
   const Bytes large = pattern(5 << 20, 9);
   EXPECT_TRUE(nodes[0].rpc().call(1, "shrink", large).value() == Bytes(large.begin(), large.begin() + 2));
@@ -90,7 +91,8 @@ TEST_P(RpcEcho, ASmallCallMayHaveALargeResultAndTheOtherWayRound) {
 TEST_P(RpcEcho, ANodeCallsItself) {
   const std::vector<Node> nodes = world(1);
   ASSERT_TRUE(nodes[0].rpc().serve("echo", echo, {.quick = GetParam()}));
-  for (const std::size_t size : {0, 5, 65537, 1 << 20}) EXPECT_TRUE(nodes[0].rpc().call(0, "echo", pattern(size, 1)).value() == pattern(size, 1));
+  for (const std::size_t size : {0, 5, 65537, 1 << 20})
+    EXPECT_TRUE(nodes[0].rpc().call(0, "echo", pattern(size, 1)).value() == pattern(size, 1));
 }
 
 TEST(Rpc, EveryRankCallsEveryOtherWhileNobodyWaitsThere) {
@@ -157,9 +159,13 @@ TEST(Rpc, AnUnknownFunctionIsNamed) {
 TEST_P(RpcEcho, AHandlersErrorIsTheCauseOfTheCallers) {
   const std::vector<Node> nodes = world(2);
   const ServeOptions options{.quick = GetParam()};
-  ASSERT_TRUE(nodes[1].rpc().serve("returns", [](const RpcContext&, std::span<const std::byte>) { return Result<Bytes>(Error(ErrorCode::kDevice, "the disk is full")); }, options));
-  ASSERT_TRUE(nodes[1].rpc().serve("throws", [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { throw std::runtime_error("ouch"); }, options));
-  ASSERT_TRUE(nodes[1].rpc().serve("throws odd", [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { throw 7; }, options));
+  ASSERT_TRUE(nodes[1].rpc().serve(
+      "returns", [](const RpcContext&, std::span<const std::byte>) { return Result<Bytes>(Error(ErrorCode::kDevice, "the disk is full")); },
+      options));
+  ASSERT_TRUE(nodes[1].rpc().serve(
+      "throws", [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { throw std::runtime_error("ouch"); }, options));
+  ASSERT_TRUE(nodes[1].rpc().serve(
+      "throws odd", [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { throw 7; }, options));
   const Result<Bytes> returned = nodes[0].rpc().call(1, "returns", {});
   ASSERT_FALSE(returned);
   EXPECT_EQ(returned.error().code(), ErrorCode::kRefused);
