@@ -2,9 +2,10 @@
 //
 // The ranks are processes that are started here as `nexar run` does; or, when the environment names a seed and no number of ranks is given,
 // this process is one rank of the world that it joins. bench/timing.h says how time is taken, bench/values.h how results are checked.
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -177,7 +178,6 @@ int run_processes(const Options& options) {
 }
 
 int run(const Options& options) {
-  static_cast<void>(calls_of(options, 1));  // what is wrong with the options is said before anything starts
   if (!options.transport.empty()) setenv("NEXAR_TRANSPORT", options.transport.c_str(), 1);
   const char* seed = std::getenv("NEXAR_SEED");
   const bool joins = seed != nullptr && *seed != '\0' && options.launch.world == 0 && options.launch.hosts.empty();
@@ -214,7 +214,14 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
   command->add_flag("--worker", options->worker)->group("");
   command->add_flag("--progress", options->progress)->group("");
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] {
+    try {
+      static_cast<void>(calls_of(*options, 1));  // what is wrong with sizes, types and reductions is said before anything starts
+    } catch (const std::exception& wrong) {
+      throw CLI::ValidationError(wrong.what());
+    }
+    action = [options] { return run(*options); };
+  });
 }
 
 }  // namespace

@@ -291,6 +291,7 @@ int run(const Options& options) {
 void add_bench(CLI::App& app, Action& action) {
   auto* bench = app.add_subcommand("bench", "Measures what this machine and network give");
   bench->require_subcommand(1);
+  add_bench_collectives(*bench, action);
   add_bench_join(*bench, action);
   auto* p2p = bench->add_subcommand("p2p", "Messages between two nodes: latency by size, bandwidth one way and both ways");
   auto options = std::make_shared<Options>();

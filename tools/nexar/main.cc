@@ -25,7 +25,7 @@ std::string problem_of(const CLI::App& app, const CLI::ParseError& error, int ar
   if (argc < 2) return "a command is missing";
   const std::string word = argv[1];
   const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
-  if (!commands.empty()) return fmt::format("{}: {}", word, error.what());
+  if (!commands.empty()) return argc > 2 ? fmt::format("{}: there is no {}", word, argv[2]) : fmt::format("{}: {}", word, error.what());
   return word.starts_with("-") ? "unknown option " + word : "unknown command " + word;
 }
 

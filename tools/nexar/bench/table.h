@@ -14,7 +14,7 @@ namespace nexar::bench {
 class Table {
  public:
   // `rows` are those that are to come.
-  Table(bool shown, bool has_bar, std::size_t rows) : shown_(shown), has_bar_(shown && has_bar), expected_(rows) {}
+  Table(bool shown, bool has_bar, std::size_t rows) : shown_(shown), has_bar_(shown && has_bar), expected_(rows) { write(""); }
 
   void add(Row row);
   const std::vector<Row>& rows() const { return rows_; }
