@@ -17,18 +17,16 @@ from places import Loopback  # noqa: E402
 
 class Peers(unittest.TestCase):
     def test_all_give_right_results(self):
+        together = ",".join(OPERATIONS)  # what is measured at once is measured out of place
         with Loopback() as place:
             for peer in peers_of(BIN, LIMIT).values():
-                if peer.missing():
-                    continue
-                for op in OPERATIONS:
+                for op in (together, "all_reduce"):
                     asked = Asked(op, ["4K"], 2, "1ms", 3, True)
-                    if not peer.can(place, asked):
+                    if peer.missing() or not peer.can(place, asked):
                         continue
                     with self.subTest(peer=peer.name, op=op):
                         rows = peer.run(place, asked)
-                        self.assertEqual([(row["op"], row["bytes"], row["wrong"]) for row in rows], [(op, 0 if op == "barrier" else 4096, 0)])
-                        self.assertGreater(rows[0]["time_us"], 0)
+                        self.assertEqual([(row["op"], row["bytes"], row["wrong"]) for row in rows], [(one, 0 if one == "barrier" else 4096, 0) for one in op.split(",")])
 
     def test_the_harness_prints_ratios_and_writes_rows(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 //
 //   collectives small SEED    each once, with counts, roots, algorithms, places and ways of waiting drawn from the seed
 //   collectives large SEED    f32 and bf16 over more than 8 MiB that divide nothing, with every algorithm
+//   collectives brief SEED    the same of one type each, with the algorithm that the planner chooses
 //
 // All ranks draw the same. Says what was wrong, and ends with status 1 then.
 #include <algorithm>
@@ -161,16 +162,22 @@ void run_small(Rank& rank, int ranks) {
   rank.run();
 }
 
-void run_large(Rank& rank, int ranks) {
+// More than 8 MiB that neither the ranks nor segments divide.
+Call large_call(const Collective& collective, int ranks, nexar::DataType type) {
   constexpr std::uint64_t kBytes = (std::uint64_t{8} << 20) + (256 << 10);
+  Call call = call_of_bytes(collective, kBytes, ranks, type, nexar::ReduceOp::kSum);
+  for (std::uint64_t& count : call.counts) count |= 1;
+  if (!collective.is_uneven) std::fill(call.counts.begin(), call.counts.end(), call.counts[0] + (call.counts[0] % 3 == 0 ? 2 : 0));
+  call.root = ranks / 2;
+  return call;
+}
+
+void run_large(Rank& rank, int ranks) {
   for (const nexar::DataType type : {nexar::DataType::kF32, nexar::DataType::kBf16})
     for (const Collective& collective : nexar::bench::collectives()) {
-      Call call = call_of_bytes(collective, kBytes, ranks, type, nexar::ReduceOp::kSum);
-      for (std::uint64_t& count : call.counts) count |= 1;
-      if (!collective.is_uneven) std::fill(call.counts.begin(), call.counts.end(), call.counts[0] + (call.counts[0] % 3 == 0 ? 2 : 0));
-      call.root = ranks / 2;
+      Call call = large_call(collective, ranks, type);
       std::vector<std::string> names = algorithms_for(call);
-      if (names.empty()) names.emplace_back();
+      names.emplace_back();
       for (const std::string& name : names) {
         call.in_place = rank.draw().coin();
         rank.add(call, name);
@@ -179,15 +186,27 @@ void run_large(Rank& rank, int ranks) {
   rank.run();
 }
 
+void run_brief(Rank& rank, int ranks) {
+  for (const Collective& collective : nexar::bench::collectives()) {
+    Call call = large_call(collective, ranks, rank.draw().coin() ? nexar::DataType::kF32 : nexar::DataType::kBf16);
+    call.in_place = rank.draw().coin();
+    rank.add(call, "");
+  }
+  rank.run();
+}
+
 int run(const std::string& what, std::uint64_t seed) {
   nexar::Node node = nexar::Node::from_env().value();
   Rank rank(node.world(), seed);
-  if (what == "small")
+  if (what == "small") {
     run_small(rank, node.size());
-  else if (what == "large")
+  } else if (what == "large") {
     run_large(rank, node.size());
-  else
+  } else if (what == "brief") {
+    run_brief(rank, node.size());
+  } else {
     throw std::runtime_error("there is no " + what);
+  }
   node.close().value();
   if (node.rank() == 0) std::printf("%llu calls are right\n", static_cast<unsigned long long>(rank.cases()));
   return 0;

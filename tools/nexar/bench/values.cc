@@ -89,8 +89,10 @@ class Source {
  public:
   Source(std::optional<ReduceOp> op, int ranks, std::uint64_t seed) : op_(op), ranks_(ranks), seed_(mix(seed + 1)) {}
 
-  T at(Rank rank, std::uint64_t index) const {
-    const std::uint64_t place = next(seed_ ^ index);
+  // What all ranks' values of an element are made from.
+  std::uint64_t place_of(std::uint64_t index) const { return next(seed_ ^ index); }
+
+  T at(Rank rank, std::uint64_t place) const {
     const std::uint64_t hash = next(place + static_cast<std::uint64_t>(rank) * 0xD1342543DE82EF95ull);
     if (!op_) return pattern(hash);
     switch (*op_) {
@@ -163,13 +165,13 @@ T float_identity(ReduceOp op) {
 }
 
 template <typename T>
-T reduce_floats(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t index) {
+T reduce_floats(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t place) {
   if (ranks == 0) return float_identity<T>(op);
-  const T first = source.at(0, index);
+  const T first = source.at(0, place);
   if (op == ReduceOp::kMin || op == ReduceOp::kMax) {
     T best = first;
     for (Rank rank = 1; rank < ranks; ++rank) {
-      const T value = source.at(rank, index);
+      const T value = source.at(rank, place);
       const bool less = order_of(value) < order_of(best);
       if (less == (op == ReduceOp::kMin)) best = value;
     }
@@ -178,7 +180,7 @@ T reduce_floats(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t i
   // Exact in double, so the order and the place of rounding make no difference.
   auto total = static_cast<double>(static_cast<Wide<T>>(first));
   for (Rank rank = 1; rank < ranks; ++rank) {
-    const auto value = static_cast<double>(static_cast<Wide<T>>(source.at(rank, index)));
+    const auto value = static_cast<double>(static_cast<Wide<T>>(source.at(rank, place)));
     total = op == ReduceOp::kProd ? total * value : total + value;
   }
   if (op == ReduceOp::kAvg) return from_double<T>(static_cast<Wide<T>>(total) / static_cast<Wide<T>>(ranks));
@@ -213,19 +215,19 @@ T combine_integers(ReduceOp op, T left, T right) {
 }
 
 template <typename T>
-T reduce_integers(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t index) {
+T reduce_integers(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t place) {
   T total = integer_identity<T>(op);
-  for (Rank rank = 0; rank < ranks; ++rank) total = combine_integers(op, total, source.at(rank, index));
+  for (Rank rank = 0; rank < ranks; ++rank) total = combine_integers(op, total, source.at(rank, place));
   if (op != ReduceOp::kAvg || ranks == 0) return total;
   using Widest = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   return static_cast<T>(static_cast<Widest>(total) / static_cast<Widest>(ranks));
 }
 
-Truth reduce_truths(const Source<Truth>& source, ReduceOp op, int ranks, std::uint64_t index) {
+Truth reduce_truths(const Source<Truth>& source, ReduceOp op, int ranks, std::uint64_t place) {
   const bool all = op == ReduceOp::kProd || op == ReduceOp::kMin || op == ReduceOp::kAnd;
   bool total = all;
   for (Rank rank = 0; rank < ranks; ++rank) {
-    const bool value = source.at(rank, index).byte != 0;
+    const bool value = source.at(rank, place).byte != 0;
     if (op == ReduceOp::kXor)
       total = total != value;
     else
@@ -235,10 +237,10 @@ Truth reduce_truths(const Source<Truth>& source, ReduceOp op, int ranks, std::ui
 }
 
 template <typename T>
-T reduce_at(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t index) {
-  if constexpr (std::is_same_v<T, Truth>) return reduce_truths(source, op, ranks, index);
-  if constexpr (std::is_integral_v<T>) return reduce_integers(source, op, ranks, index);
-  if constexpr (is_float_type<T>) return reduce_floats(source, op, ranks, index);
+T reduce_at(const Source<T>& source, ReduceOp op, int ranks, std::uint64_t place) {
+  if constexpr (std::is_same_v<T, Truth>) return reduce_truths(source, op, ranks, place);
+  if constexpr (std::is_integral_v<T>) return reduce_integers(source, op, ranks, place);
+  if constexpr (is_float_type<T>) return reduce_floats(source, op, ranks, place);
 }
 
 // Calls with a value of the C++ type that the elements have.
@@ -269,7 +271,7 @@ void Values::fill(Rank rank, std::uint64_t first, std::uint64_t count, std::byte
   with_type(type_, [&]<typename T>(T) {
     const Source<T> source(op_, ranks_, seed_);
     for (std::uint64_t i = 0; i < count; ++i) {
-      const T value = source.at(rank, first + i);
+      const T value = source.at(rank, source.place_of(first + i));
       std::memcpy(out + i * sizeof(T), &value, sizeof(T));
     }
   });
@@ -279,7 +281,7 @@ void Values::reduce(int ranks, std::uint64_t first, std::uint64_t count, std::by
   with_type(type_, [&]<typename T>(T) {
     const Source<T> source(op_, ranks_, seed_);
     for (std::uint64_t i = 0; i < count; ++i) {
-      const T value = reduce_at(source, *op_, ranks, first + i);
+      const T value = reduce_at(source, *op_, ranks, source.place_of(first + i));
       std::memcpy(out + i * sizeof(T), &value, sizeof(T));
     }
   });
