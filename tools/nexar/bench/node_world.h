@@ -1,6 +1,7 @@
 // nexar's own ranks, as a measurement sees them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +25,26 @@ class NodeWorld : public World {
   Group group_;
 };
 
-// What carries the messages of this node, as rows say it.
-std::string transport_used(const Node& node);
+// What carries a node's messages, from when it is made.
+class Carrier {
+ public:
+  explicit Carrier(const Node& node);
 
-// Throws, naming both, when that is not what the configuration asks for.
-void require_transport(const Node& node);
+  // The way that most bytes have taken since; "none" when there were none, as in a world of one.
+  std::string name() const;
+
+ private:
+  struct Way {
+    const char* name;
+    std::uint64_t bytes;  // to and from all peers
+  };
+  std::vector<Way> ways() const;
+
+  const Node& node_;
+  std::vector<Way> before_;
+};
+
+// Throws when the configuration asks for a way and messages of `bytes` took another. Small ones never take the way of bulk.
+void require_carrier(Transport asked, const std::string& carrier, std::uint64_t bytes);
 
 }  // namespace nexar::bench
