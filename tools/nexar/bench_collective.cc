@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -166,23 +165,12 @@ std::vector<std::string> worker_words(const Options& options) {
   return words;
 }
 
-// Starts this program again, as all ranks; rank 0 reports.
-int run_processes(const Options& options) {
-  launch::LaunchOptions launched = options.launch;
-  launched.name = "nexar bench " + options.operation;
-  launched.prefix = false;
-  if (launched.world == 0 && launched.hosts.empty()) launched.world = kWorldDefault;
-  launched.program = {std::filesystem::read_symlink("/proc/self/exe").string()};
-  const std::vector<std::string> words = worker_words(options);
-  launched.program.insert(launched.program.end(), words.begin(), words.end());
-  return launch::launch(launched);
-}
-
 int run(const Options& options) {
   if (!options.transport.empty()) setenv("NEXAR_TRANSPORT", options.transport.c_str(), 1);
   const char* seed = std::getenv("NEXAR_SEED");
   const bool joins = seed != nullptr && *seed != '\0' && options.launch.world == 0 && options.launch.hosts.empty();
-  return options.worker || joins ? run_worker(options) : run_processes(options);
+  if (options.worker || joins) return run_worker(options);
+  return launch_self(options.launch, "nexar bench " + options.operation, kWorldDefault, worker_words(options));
 }
 
 void add_one(CLI::App& bench, Action& action, const std::string& name, const std::string& help) {

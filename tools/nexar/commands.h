@@ -35,4 +35,8 @@ void add_duration(CLI::App& command, const std::string& name, const std::string&
 // The options of a command that starts ranks.
 void add_launch_options(CLI::App& command, launch::LaunchOptions& options);
 
+// Runs this tool again with these words, as the ranks of a world: `world` of them where the options say nothing. What they write is shown
+// as it is. `name` is what the launcher calls itself.
+int launch_self(launch::LaunchOptions options, const std::string& name, int world, const std::vector<std::string>& words);
+
 }  // namespace nexar::tool
