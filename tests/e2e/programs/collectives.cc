@@ -1,8 +1,8 @@
 // A rank of a world for tests: every collective, over every type and reduction, compared with a serial oracle.
 //
-//   collectives small SEED    each once, with counts, roots, algorithms, places and ways of waiting drawn from the seed
-//   collectives large SEED    f32 and bf16 over more than 8 MiB that divide nothing, with every algorithm
-//   collectives brief SEED    the same of one type each, with the algorithm that the planner chooses
+//   collectives small SEED [TIMES]    each once, with counts, roots, algorithms, places and ways of waiting drawn from the seed
+//   collectives large SEED            f32 and bf16 over more than 8 MiB that divide nothing, with every algorithm
+//   collectives brief SEED            the same of one type each, with the algorithm that the planner chooses
 //
 // All ranks draw the same. Says what was wrong, and ends with status 1 then.
 #include <algorithm>
@@ -195,11 +195,11 @@ void run_brief(Rank& rank, int ranks) {
   rank.run();
 }
 
-int run(const std::string& what, std::uint64_t seed) {
+int run(const std::string& what, std::uint64_t seed, std::uint64_t times) {
   nexar::Node node = nexar::Node::from_env().value();
   Rank rank(node.world(), seed);
   if (what == "small") {
-    run_small(rank, node.size());
+    for (std::uint64_t i = 0; i < times; ++i) run_small(rank, node.size());
   } else if (what == "large") {
     run_large(rank, node.size());
   } else if (what == "brief") {
@@ -216,7 +216,7 @@ int run(const std::string& what, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "small", argc > 2 ? std::stoull(argv[2]) : 1);
+    return run(argc > 1 ? argv[1] : "small", argc > 2 ? std::stoull(argv[2]) : 1, argc > 3 ? std::stoull(argv[3]) : 1);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "collectives: %s\n", error.what());
     return 1;
