@@ -58,6 +58,11 @@ class Bench(unittest.TestCase):
         self.assertEqual([row["bytes"] for row in rows], [64, 256, 1024])
         self.assertEqual({(row["algorithm"], row["wrong"]) for row in rows}, {("ring", None)})
 
+    def test_several_calls_at_once(self):
+        for op in ("all_reduce", "all_gather_bytes", "scan"):
+            row, = self.rows(op, "-n", "3", "--bytes", "100K", "--in-flight", "5", "--iters", "2", "--check")
+            self.assertEqual((row["op"], row["in_flight"], row["wrong"]), (op, 5, 0))
+
     def test_the_transport_is_what_was_asked_for(self):
         rows = self.rows("broadcast", "-n", "2", "--bytes", "8", "--iters", "2", "--transport", "quic")
         self.assertEqual([row["transport"] for row in rows], ["quic"])

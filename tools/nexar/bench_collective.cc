@@ -19,9 +19,8 @@
 #include <fmt/ranges.h>
 
 #include "base/units.h"
+#include "bench/burst.h"
 #include "bench/call.h"
-#include "bench/group_call.h"
-#include "bench/memory.h"
 #include "bench/node_world.h"
 #include "bench/row.h"
 #include "bench/sizes.h"
@@ -47,6 +46,7 @@ struct Options {
   std::string transport;
   std::string algorithm;
   std::size_t iterations = 0;
+  std::size_t in_flight = 1;
   std::chrono::nanoseconds time{};
   Rank root = 0;
   std::string json;
@@ -103,26 +103,25 @@ std::vector<bench::Call> calls_of(const Options& options, int ranks) {
   return calls;
 }
 
-// Elements that are wrong on any rank after a call with fresh input; rank 0 knows.
-std::uint64_t check(bench::NodeWorld& world, bench::GroupCall& call, bench::Memory& memory) {
-  memory.fill();
-  call.once().value();
-  const auto own = static_cast<double>(call.count_wrong());
+// What all ranks' counts add up to; rank 0 knows.
+std::uint64_t add_up(bench::NodeWorld& world, std::uint64_t count) {
+  const auto own = static_cast<double>(count);
   const std::vector<double> all = world.gather({&own, 1});
   return static_cast<std::uint64_t>(std::accumulate(all.begin(), all.end(), 0.0));
 }
 
 bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call& call, const Options& options) {
-  bench::Memory memory(call, node.rank(), kSeed);
-  memory.fill();
-  bench::GroupCall group_call(node.world(), call, memory, CallOptions{std::nullopt, options.algorithm});
+  bench::Burst burst(node.world(), call, options.in_flight, CallOptions{std::nullopt, options.algorithm}, kSeed);
   const bool apart = bench::collective_of(call.operation).is_apart;
   const bench::Carrier carrier(node);
-  bench::Row row = bench::row_of(
-      call, bench::measure(world, {options.iterations, options.time}, call.bytes(), apart, [&] { group_call.once().value(); }));
+  bench::Timing timing = bench::measure(world, {options.iterations, options.time}, call.bytes(), apart, [&] { burst.once(); });
+  timing.median_us /= static_cast<double>(options.in_flight);
+  timing.p99_us /= static_cast<double>(options.in_flight);
+  bench::Row row = bench::row_of(call, timing);
+  row.in_flight = options.in_flight;
   row.transport = carrier.name();
   bench::require_carrier(node.config().transport, row.transport, call.bytes() / static_cast<std::uint64_t>(node.size()));
-  if (options.check) row.wrong = check(world, group_call, memory);
+  if (options.check) row.wrong = add_up(world, burst.check());
   row.algorithm = options.algorithm.empty() ? "auto" : options.algorithm;
   return row;
 }
@@ -154,6 +153,7 @@ std::vector<std::string> worker_words(const Options& options) {
   add("--dtype", fmt::format("{}", fmt::join(options.types, ",")));
   add("--op", fmt::format("{}", fmt::join(options.ops, ",")));
   add("--iters", std::to_string(options.iterations));
+  add("--in-flight", std::to_string(options.in_flight));
   add("--time", base::format_duration(options.time));
   add("--root", std::to_string(options.root));
   if (!options.algorithm.empty()) add("--algorithm", options.algorithm);
@@ -195,6 +195,10 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_option("--iters", options->iterations, "Iterations of each; 0: as many as fit into --time");
   add_duration(*command, "--time", "How long each row is measured, within 12 to 5000 iterations; " + base::format_duration(options->time),
                [options](auto value) { options->time = value; });
+  command
+      ->add_option("--in-flight", options->in_flight,
+                   "Calls that are started before the first is waited for; times are those of one of them")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--root", options->root, "Of operations that have one")->check(CLI::NonNegativeNumber);
   command->add_flag("--check", options->check,
                     "Compare results with a serial oracle; #wrong counts elements on all ranks, and the status is 1 if there are any");

@@ -39,9 +39,11 @@ std::string table_head() {
 }
 
 std::string table_line(const Row& row) {
+  const std::string at_once = row.in_flight > 1 ? fmt::format(", {} at once", row.in_flight) : "";
   const std::string wrong = row.wrong ? std::to_string(*row.wrong) : "-";
-  return fmt::format("{:<18}{:>12}{:>12}{:>8}{:>7}{:>12}{:>12}{:>9.2f}{:>9.2f}{:>8}  {:<10}{}\n", row.op, row.bytes, row.count, row.type,
-                     row.redop, time_text(row.time_us), time_text(row.p99_us), row.algbw, row.busbw, wrong, row.transport, row.algorithm);
+  return fmt::format("{:<18}{:>12}{:>12}{:>8}{:>7}{:>12}{:>12}{:>9.2f}{:>9.2f}{:>8}  {:<10}{}{}\n", row.op, row.bytes, row.count, row.type,
+                     row.redop, time_text(row.time_us), time_text(row.p99_us), row.algbw, row.busbw, wrong, row.transport, row.algorithm,
+                     at_once);
 }
 
 std::string json_of(const std::vector<Row>& rows) {
@@ -52,6 +54,7 @@ std::string json_of(const std::vector<Row>& rows) {
         {"redop", row.redop},   {"transport", row.transport}, {"algorithm", row.algorithm}, {"time_us", row.time_us},
         {"p99_us", row.p99_us}, {"algbw_GBps", row.algbw},    {"busbw_GBps", row.busbw},    {"wrong", nullptr}};
     if (row.wrong) object["wrong"] = *row.wrong;
+    if (row.in_flight > 1) object["in_flight"] = row.in_flight;
     if (!row.peer.empty()) object["peer"] = row.peer;
     array.push_back(std::move(object));
   }

@@ -1,6 +1,7 @@
 // What a measurement of a collective says, as a line of a table and as an object of JSON.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Row {
   double algbw = 0;  // GB/s
   double busbw = 0;
   std::optional<std::uint64_t> wrong;  // nothing when it was not checked
+  std::size_t in_flight = 1;           // calls at once, of which the times are those of one
   std::string peer;                    // who it is set beside; empty for nexar
 };
 
