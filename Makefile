@@ -4,14 +4,18 @@ export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc')
 
-.PHONY: help packages build run test test-long bench asan tsan clang fuzz format lint clean
+# What `make bench` measures of the collectives: a short form; `make bench QUICK=` takes the whole.
+QUICK ?= 1
+
+.PHONY: help packages build run test test-long bench peers asan tsan clang fuzz format lint clean
 
 help:
 	@echo 'make run        install what is missing, build, and show what this machine can do'
 	@echo 'make test       build and run the tests, plain and with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take minutes'
 	@echo 'make build      the tool at build/release/bin/nexar and the libraries in build/release/lib'
-	@echo 'make bench      every reduction beside memcpy and a plain native loop'
+	@echo 'make bench      every reduction beside memcpy and a plain native loop; collectives beside the peers that are here; QUICK= for longer'
+	@echo 'make peers      install Open MPI, MPICH and Gloo, and build what measures them'
 	@echo 'make asan       build and test with AddressSanitizer and UndefinedBehaviorSanitizer alone'
 	@echo 'make tsan       build and test with ThreadSanitizer'
 	@echo 'make clang      build and test with clang'
@@ -45,6 +49,12 @@ test-long: built-release
 
 bench: build
 	@python3 bench/reduce/summary.py --json build/reduce.json build/release/bin/bench_reduce
+	@python3 bench/peers/collectives.py --op all $(if $(QUICK),--quick) --json build/collectives.json
+
+peers:
+	@scripts/install_packages build peers
+	@[ ! -e build/release/CMakeCache.txt ] || cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@$(MAKE) --no-print-directory build
 
 asan tsan: %: built-%
 	@python3 scripts/run_tests.py $*

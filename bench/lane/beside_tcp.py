@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from beside_tcp import Wire  # noqa: E402
+from places import wire_of  # noqa: E402
 
 
 def measure(command):
@@ -75,7 +75,7 @@ def main():
         if place == "loopback":
             report(place, arguments, [], [])
             continue
-        with Wire(place) as wire:
+        with wire_of(place) as wire:
             report(place, arguments, wire.tcp(), wire.tcp())
     return 0
 

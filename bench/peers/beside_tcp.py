@@ -6,52 +6,13 @@ nexar ahead.
 """
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
+from places import run, wire_of
+
 PLACES = ["loopback", "veth9000", "veth1500", "1gbit"]
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-class Wire:
-    """Two namespaces joined by a cable, gone when the block ends."""
-
-    def __init__(self, place):
-        self.names = [f"nexar-beside-{os.getpid()}-{i}" for i in range(2)]
-        self.mtu = 9000 if place == "veth9000" else 1500
-        self.rate = place == "1gbit"
-
-    def __enter__(self):
-        for name in self.names:
-            run("ip", "netns", "add", name)
-        run("ip", "link", "add", "eth0", "mtu", self.mtu, "netns", self.names[0], "type", "veth", "peer", "name", "eth0", "mtu", self.mtu, "netns",
-            self.names[1])
-        for i, name in enumerate(self.names):
-            run("ip", "-n", name, "addr", "add", f"10.78.0.{i + 1}/24", "dev", "eth0")
-            run("ip", "-n", name, "link", "set", "eth0", "up")
-            run("ip", "-n", name, "link", "set", "lo", "up")
-            if self.rate:
-                run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1gbit", "burst", "64k", "latency", "5ms")
-        return self
-
-    def __exit__(self, *_):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
-
-    def nexar(self):
-        return ["--netns", ",".join(self.names), "--address", "10.78.0.1,10.78.0.2"]
-
-    def tcp(self):
-        return ["--netns-server", self.names[0], "--netns-client", self.names[1], "--address", "10.78.0.1"]
 
 
 def row(output):
@@ -85,7 +46,7 @@ def report(place, programs, rounds):
         line("pingpong", "8", "spin", 5000, here)
         line("pingpong", "8", "block", 3000, here)
         return
-    with Wire(place) as wire:
+    with wire_of(place) as wire:
         line("exchange", "64M", "spin", 2 if place == "1gbit" else 8, (wire.nexar(), wire.tcp()))
 
 

@@ -7,11 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/row.h"
 #include "commands.h"
 #include "launch/launch.h"
 #include "nexar/node.h"
@@ -90,14 +88,7 @@ int report(const Row& row, const std::string& json) {
                                          {"median_us", row.median_us},
                                          {"max_us", row.max_us},
                                          {"whole_us", row.whole_us}}};
-  if (json == "-") {
-    fmt::print("{}\n", array.dump(1));
-    return 0;
-  }
-  std::ofstream out(json);
-  out << array.dump(1) << "\n";
-  out.flush();
-  if (!out) throw std::runtime_error("cannot write " + json);
+  bench::write_text(array.dump(1) + "\n", json);
   return 0;
 }
 
@@ -124,14 +115,9 @@ int run_worker(const Options& options) {
 
 // Starts this program again, as all ranks; rank 0 reports.
 int run_processes(const Options& options) {
-  launch::LaunchOptions launched = options.launch;
-  launched.name = "nexar bench join";
-  launched.prefix = false;
-  if (launched.world == 0 && launched.hosts.empty()) launched.world = kWorldDefault;
-  launched.program = {
-      std::filesystem::read_symlink("/proc/self/exe").string(), "bench", "join", "--worker", "--started", std::to_string(wall_ns())};
-  if (!options.json.empty()) launched.program.insert(launched.program.end(), {"--json", options.json});
-  return launch::launch(launched);
+  std::vector<std::string> words = {"bench", "join", "--worker", "--started", std::to_string(wall_ns())};
+  if (!options.json.empty()) words.insert(words.end(), {"--json", options.json});
+  return launch_self(options.launch, "nexar bench join", kWorldDefault, words);
 }
 
 // A thread for each node, which joins as a process would.

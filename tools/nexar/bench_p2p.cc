@@ -8,9 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -20,7 +18,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/units.h"
+#include "bench/row.h"
+#include "bench/sizes.h"
 #include "commands.h"
 #include "io/thread.h"
 #include "launch/launch.h"
@@ -113,15 +112,7 @@ class End {
   std::vector<std::byte> in_;
 };
 
-std::vector<std::size_t> sizes_of(const Options& options) {
-  std::vector<std::size_t> sizes;
-  for (const std::string& text : options.bytes) {
-    const std::optional<std::uint64_t> bytes = base::parse_size(text);
-    if (!bytes || *bytes == 0) throw std::runtime_error(fmt::format("--bytes: \"{}\" is no size such as 8, 64K or 1MiB", text));
-    sizes.push_back(static_cast<std::size_t>(*bytes));
-  }
-  return sizes;
-}
+std::vector<std::size_t> sizes_of(const Options& options) { return bench::parse_sizes(options.bytes); }
 
 std::size_t iterations_for(std::size_t bytes, std::size_t asked) {
   if (asked != 0) return asked;
@@ -237,13 +228,7 @@ void write_json(const std::vector<Row>& rows, const std::string& file) {
                      {"p99_us", row.p99_us},
                      {"algbw_GBps", row.bandwidth},
                      {"wrong", row.wrong}});
-  if (file == "-") {
-    fmt::print("{}\n", array.dump(1));
-    return;
-  }
-  std::ofstream out(file);
-  out << array.dump(1) << "\n";
-  if (!out) throw std::runtime_error("cannot write " + file);
+  bench::write_text(array.dump(1) + "\n", file);
 }
 
 // What each rank does, in whatever process it is.
@@ -323,6 +308,7 @@ int run(const Options& options) {
 void add_bench(CLI::App& app, Action& action) {
   auto* bench = app.add_subcommand("bench", "Measures what this machine and network give");
   bench->require_subcommand(1);
+  add_bench_collectives(*bench, action);
   add_bench_join(*bench, action);
   add_bench_rpc(*bench, action);
   auto* p2p = bench->add_subcommand("p2p", "Messages between two nodes: latency by size, bandwidth one way and both ways");
@@ -330,7 +316,7 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_option("--mode", options->modes, "pingpong, oneway, exchange")
       ->delimiter(',')
       ->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
-  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',');
+  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M, or a range: 8-64M, 8-64M*4")->delimiter(',');
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
   p2p->add_option("--transport", options->transport, "What must carry the bytes; another is a failure")
       ->check(CLI::IsMember({"auto", "shm", "net", "quic", "tcp"}));

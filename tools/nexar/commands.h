@@ -16,8 +16,9 @@ namespace nexar::tool {
 using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& action);
-void add_bench_join(CLI::App& bench, Action& action);  // a command of `bench`
-void add_bench_rpc(CLI::App& bench, Action& action);   // another
+void add_bench_collectives(CLI::App& bench, Action& action);  // commands of `bench`
+void add_bench_join(CLI::App& bench, Action& action);
+void add_bench_rpc(CLI::App& bench, Action& action);
 void add_info(CLI::App& app, Action& action);
 
 // `program` is what `run` starts; it is there when the action runs.
@@ -34,5 +35,9 @@ void add_duration(CLI::App& command, const std::string& name, const std::string&
 
 // The options of a command that starts ranks.
 void add_launch_options(CLI::App& command, launch::LaunchOptions& options);
+
+// Runs this tool again with these words, as the ranks of a world: `world` of them where the options say nothing. What they write is shown
+// as it is. `name` is what the launcher calls itself.
+int launch_self(launch::LaunchOptions options, const std::string& name, int world, const std::vector<std::string>& words);
 
 }  // namespace nexar::tool

@@ -25,7 +25,10 @@ std::string problem_of(const CLI::App& app, const CLI::ParseError& error, int ar
   if (argc < 2) return "a command is missing";
   const std::string word = argv[1];
   const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
-  if (!commands.empty()) return fmt::format("{}: {}", word, error.what());
+  if (!commands.empty()) {
+    const bool names_none = argc > 2 && argv[2][0] != '-' && commands[0]->get_require_subcommand_min() > 0;
+    return names_none ? fmt::format("{}: there is no {}", word, argv[2]) : fmt::format("{}: {}", word, error.what());
+  }
   return word.starts_with("-") ? "unknown option " + word : "unknown command " + word;
 }
 

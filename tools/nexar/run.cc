@@ -1,6 +1,7 @@
 // `nexar run`: a program as the ranks of a world; and `nexar _rank`, its far end on another host.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,15 @@ void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
   add_duration(command, "--grace", "Between asking a rank to end and killing it; 5s", [&options](auto value) { options.grace = value; });
   add_duration(command, "--formation", "How long after the first rank the last one may join; 60s",
                [&options](auto value) { options.formation = value; });
+}
+
+int launch_self(launch::LaunchOptions options, const std::string& name, int world, const std::vector<std::string>& words) {
+  options.name = name;
+  options.prefix = false;
+  if (options.world == 0 && options.hosts.empty()) options.world = world;
+  options.program = {std::filesystem::read_symlink("/proc/self/exe").string()};
+  options.program.insert(options.program.end(), words.begin(), words.end());
+  return launch::launch(options);
 }
 
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {

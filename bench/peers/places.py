@@ -1,0 +1,118 @@
+"""Where programs are measured side by side: a loopback of their own, or two network namespaces joined by a cable. Both are gone when the block ends; both need root.
+
+TCP runs under cubic there, or under reno where a namespace may not have it: some machines default to bbr, which halves it on loopback.
+"""
+import os
+import signal
+import subprocess
+
+WIRE_BURST = {"1gbit": "64k"}  # of the token bucket; 128k at other rates
+LOSS_STEPS = 10000
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def inside(name, *command):
+    return ["ip", "netns", "exec", name, *command]
+
+
+def add_namespace(name):
+    run("ip", "netns", "add", name)
+    run("ip", "-n", name, "link", "set", "lo", "up")
+    for control in ("cubic", "reno"):
+        if subprocess.run(inside(name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={control}"), capture_output=True).returncode == 0:
+            return
+
+
+class Namespaces:
+    """Namespaces that exist while the block runs."""
+
+    def __init__(self, count):
+        self.names = [f"nexar-beside-{os.getpid()}-{i}" for i in range(count)]
+
+    def __enter__(self):
+        try:
+            for name in self.names:
+                add_namespace(name)
+            self.connect()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for name in self.names:
+            self.end_processes(name)
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+    @staticmethod
+    def end_processes(name):
+        """What a launcher that was given up has left in there."""
+        for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split():
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def connect(self):
+        pass
+
+
+class Loopback(Namespaces):
+    """One namespace with nothing but a loopback; without root, the machine's own."""
+
+    interface = "lo"
+    label = "loopback"
+
+    def __init__(self):
+        super().__init__(1 if os.geteuid() == 0 else 0)
+
+    def hosts(self):
+        """[(namespace or None, address)]"""
+        return [(self.names[0] if self.names else None, "127.0.0.1")]
+
+
+class Wire(Namespaces):
+    """Two namespaces joined by a cable, with its rate, MTU and share of packets lost."""
+
+    interface = "eth0"
+
+    def __init__(self, mtu=1500, rate=None, burst=None, loss=0):
+        super().__init__(2)
+        self.mtu, self.rate, self.loss = mtu, rate, loss
+        self.burst = burst or WIRE_BURST.get(rate, "128k")
+        self.label = f"wire mtu {mtu}" + (f" {rate}" if rate else "") + (f" loss {loss} %" if loss else "")
+
+    def connect(self):
+        one, other = self.names
+        run("ip", "link", "add", "eth0", "mtu", self.mtu, "netns", one, "type", "veth", "peer", "name", "eth0", "mtu", self.mtu, "netns", other)
+        for name, address in self.hosts():
+            run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            run("ip", "-n", name, "link", "set", "eth0", "up")
+            if self.rate:
+                run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", self.rate, "burst", self.burst, "latency", "5ms")
+            if self.loss:
+                share = round(self.loss / 100 * LOSS_STEPS)
+                run(*inside(name, "nft", "table inet loss { chain input { type filter hook input priority 0; iifname eth0 "
+                                         f"numgen random mod {LOSS_STEPS} < {share} drop; }}; }}"))
+
+    def hosts(self):
+        return list(zip(self.names, ("10.78.0.1", "10.78.0.2")))
+
+    def nexar(self):
+        """Options of `nexar bench p2p`."""
+        return ["--netns", ",".join(self.names), "--address", "10.78.0.1,10.78.0.2"]
+
+    def tcp(self):
+        """Options of tcp_exchange."""
+        return ["--netns-server", self.names[0], "--netns-client", self.names[1], "--address", "10.78.0.1"]
+
+
+def wire_of(place):
+    """The cables that have names."""
+    return {"veth9000": Wire(mtu=9000), "veth1500": Wire(), "1gbit": Wire(rate="1gbit")}[place]

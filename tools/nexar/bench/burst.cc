@@ -1,0 +1,26 @@
+#include "bench/burst.h"
+
+namespace nexar::bench {
+
+Burst::Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed) {
+  for (std::size_t i = 0; i < calls; ++i) parts_.push_back(std::make_unique<Part>(group, call, options, seed + i));
+}
+
+void Burst::once() {
+  if (parts_.size() == 1) return parts_[0]->call.once().value();
+  for (const auto& part : parts_) part->operation = part->call.start();
+  for (const auto& part : parts_) {
+    static_cast<void>(part->operation.wait().value());
+    part->call.take(part->operation);
+  }
+}
+
+std::uint64_t Burst::check() {
+  for (const auto& part : parts_) part->memory.fill();
+  once();
+  std::uint64_t wrong = 0;
+  for (const auto& part : parts_) wrong += part->call.count_wrong();
+  return wrong;
+}
+
+}  // namespace nexar::bench

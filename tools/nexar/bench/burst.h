@@ -1,0 +1,41 @@
+// One call of a collective, or several at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bench/call.h"
+#include "bench/group_call.h"
+#include "bench/memory.h"
+#include "nexar/group.h"
+
+namespace nexar::bench {
+
+class Burst {
+ public:
+  // `calls` of them, each in memory of its own, filled.
+  Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed);
+
+  // A single call blocks; several are started one after the other, and then waited for. Throws when one fails.
+  void once();
+
+  // Elements that are wrong after once() with fresh input.
+  std::uint64_t check();
+
+ private:
+  struct Part {
+    Part(const Group& group, const Call& asked, const CallOptions& options, std::uint64_t seed)
+        : memory(asked, group.rank(), seed), call(group, asked, memory, options) {
+      memory.fill();
+    }
+    Memory memory;
+    GroupCall call;
+    Operation operation{};
+  };
+
+  std::vector<std::unique_ptr<Part>> parts_;
+};
+
+}  // namespace nexar::bench
