@@ -89,10 +89,10 @@ TEST_P(BucketedTest, NeighboursInMemoryAndLargeOnesAreNotCopied) {
   });
 }
 
-TEST_P(BucketedTest, MoreThanFitsIsReducedAPartAtATime) {
+TEST(Bucketed, MoreThanFitsIsReducedAPartAtATime) {
   LocalOptions options;
   options.config.memory_budget = 80 << 20;  // four runs of 16 MiB, and no more
-  nodes = Node::local(GetParam(), options).value();
+  const std::vector<Node> nodes = Node::local(2, options).value();
   on_all_ranks(nodes, [](const Group& world) {
     Tensors tensors(world.rank(), std::vector<std::uint64_t>(100, 250000));  // 95 MiB
     ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
@@ -121,6 +121,73 @@ TEST_P(BucketedTest, ABucketerReducesBucketsWhileMoreAreAdded) {
       tensors.expect_sums(world.size());
     }
   });
+}
+
+TEST(Bucketed, WhatDoesNotFitAtOnceIsRefusedByTheFormThatDoesNotWait) {
+  LocalOptions options;
+  options.config.memory_budget = 8 << 20;
+  const std::vector<Node> nodes = Node::local(2, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), std::vector<std::uint64_t>(50, 200000));
+    const Result<Status> refused = world.start_all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum).wait();
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().to_string().find("do not fit a pool of 8388608"), std::string::npos) << refused.error().to_string();
+    Tensors small(world.rank(), {5, 6});
+    ASSERT_TRUE(world.all_reduce_bucketed(small.views, DataType::kI32, ReduceOp::kSum));
+    small.expect_sums(2);
+  });
+}
+
+TEST(Bucketed, OtherListsOfTheSameLengthAreAMismatch) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), world.rank() == 0 ? std::vector<std::uint64_t>{10, 20} : std::vector<std::uint64_t>{20, 10});
+    const Result<void> result = world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kMismatch) << result.error().to_string();
+    EXPECT_NE(result.error().sentence().find("list of tensors"), std::string::npos) << result.error().to_string();
+    ASSERT_TRUE(world.barrier());
+  });
+}
+
+TEST(Bucketed, AnErrorInTheArgumentsOfOneRankIsNamedOnAllAndTheGroupGoesOn) {
+  const std::vector<Node> nodes = Node::local(3).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), {10, 300000, 20, 300000, 5});
+    if (world.rank() == 1) tensors.views[2].data = nullptr;
+    const Result<void> result = world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), world.rank() == 1 ? ErrorCode::kInvalidArgument : ErrorCode::kCancelled);
+    EXPECT_NE(result.error().to_string().find("a tensor is null and 20 elements long"), std::string::npos) << result.error().to_string();
+    ASSERT_TRUE(world.barrier());
+  });
+}
+
+TEST(Bucketed, ABucketerThatIsDroppedGivesTheTensorsBack) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  const Group world = nodes[0].world();
+  {
+    std::vector<std::int32_t> memory(2000, 1);
+    GradientBucketer bucketer(world, DataType::kI32, ReduceOp::kSum, {.bucket_bytes = 4000});
+    ASSERT_TRUE(bucketer.add(memory.data(), 600));
+    ASSERT_TRUE(bucketer.add(memory.data() + 700, 600));
+    EXPECT_EQ(bucketer.in_flight(), 1u);
+    EXPECT_GT(world.pool()->counters().in_use, 0u);
+  }
+  EXPECT_EQ(world.pool()->counters().in_use, 0u);
+}
+
+TEST(Bucketed, ANodesPoolMayBeShared) {
+  LocalOptions options;
+  options.pool = BufferPool::make(1 << 20);
+  const std::vector<Node> nodes = Node::local(3, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), {10, 20});
+    ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+    tensors.expect_sums(3);
+  });
+  EXPECT_EQ(options.pool->counters().taken, 3u);
+  EXPECT_EQ(options.pool->counters().in_use, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, BucketedTest, testing::Values(1, 2, 3, 5), [](const auto& ranks) { return std::to_string(ranks.param); });
