@@ -63,6 +63,10 @@ class NEXAR_API Compressor {
   // Whether it compresses tensors of `type`: f32, f64, f16 and bf16 unless overridden, which can only take away.
   virtual bool supports(DataType type) const;
 
+  // Whether the compressed form is elements of the tensor's type and nothing else, at places that are the same on every rank of a call.
+  // Then the elements themselves are reduced, and their sum or mean is the form of the result.
+  virtual bool sends_elements() const { return false; }
+
   // The most bytes that compress() writes for `count` elements; the largest number when no number is large enough.
   virtual std::uint64_t bytes_max(std::uint64_t count, DataType type) const = 0;
 
@@ -97,8 +101,9 @@ class NEXAR_API Compressor {
 // Whether tensors of `type` are reduced with `op` through `compressor`; kInvalidArgument names what is not.
 NEXAR_API Result<void> check_compressible(const Compressor& compressor, DataType type, ReduceOp op);
 
-// The most memory, beside the caller's buffers, that one rank of `ranks` uses for a compressed all_reduce: every rank's contribution, the
-// sum where the tensor itself cannot hold it, and the compressor's scratch. kInvalidArgument when no number is large enough.
+// The most memory, beside the caller's buffers, that one rank of `ranks` uses for a compressed all_reduce: every rank's contribution (one,
+// where elements are sent) and 8 bytes each, the sum where the tensor itself cannot hold it, and the compressor's scratch.
+// kInvalidArgument when no number is large enough.
 NEXAR_API Result<std::uint64_t> compressed_all_reduce_bytes(std::uint64_t ranks, std::uint64_t count, DataType type,
                                                             const Compressor& compressor);
 

@@ -13,9 +13,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "nexar/buffer_pool.h"
+#include "nexar/compressor.h"
+#include "nexar/config.h"
 #include "nexar/data_type.h"
 #include "nexar/export.h"
 #include "nexar/ids.h"
@@ -71,6 +75,12 @@ struct CallOptions {
   std::string algorithm{};                             // by name, the same on every rank; empty: the planner's choice
 };
 
+// One of the tensors of all_reduce_bucketed: `count` elements at `data`.
+struct TensorView {
+  void* data = nullptr;
+  std::uint64_t count = 0;
+};
+
 // Between the two halves of all_reduce_rs_ag: elements [first, first + count) of the buffer are reduced, the rest means nothing. Runs
 // inside the runtime: it may change its elements, and may not block or call nexar.
 using MiddleFunction = std::function<void(void* elements, std::uint64_t first, std::uint64_t count)>;
@@ -84,6 +94,8 @@ class NEXAR_API Group {
   Rank rank() const;
   int size() const;
   std::uint64_t id() const;
+  const Config& config() const;                     // of the node
+  const std::shared_ptr<BufferPool>& pool() const;  // of the node: host memory for staging and buckets
 
   // The rank in the world of a rank of this group, and back: nothing when it is no member.
   std::optional<Rank> world_rank(Rank rank) const;
@@ -129,6 +141,25 @@ class NEXAR_API Group {
                                 const CallOptions& options = {}) const;
   Operation start_all_reduce_rs_ag(void* buffer, std::uint64_t count, DataType type, const Reduction& op, MiddleFunction middle,
                                    const CallOptions& options = {}) const;
+
+  // Many tensors of one type in place, as if each were reduced alone, in few operations: small ones travel together, by way of the node's
+  // pool; tensors from 1 MiB on, and such as lie one after the other in memory, are reduced where they are. Every rank gives the same
+  // counts in the same order. The list is read during the call only. The blocking form needs memory for 64 MiB of small tensors at a time;
+  // the start_ form for all of them at once, else kOverloaded.
+  Result<void> all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
+                                   const CallOptions& options = {}) const;
+  Operation start_all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
+                                      const CallOptions& options = {}) const;
+
+  // Sum or avg of what `compressor` makes of every rank's buffer, with the same bits on all ranks. `residual` has the shape of the buffer
+  // and keeps for the next call what is left out of this one; null: that is lost. docs/compression.md has the arithmetic. kOverloaded,
+  // before anything is allocated, when more than config().compressed_all_reduce_max_bytes would be needed.
+  Result<void> all_reduce_compressed(void* buffer, std::uint64_t count, DataType type, ReduceOp op,
+                                     const std::shared_ptr<const Compressor>& compressor, void* residual,
+                                     const CallOptions& options = {}) const;
+  Operation start_all_reduce_compressed(void* buffer, std::uint64_t count, DataType type, ReduceOp op,
+                                        const std::shared_ptr<const Compressor>& compressor, void* residual,
+                                        const CallOptions& options = {}) const;
 
   // send[count * size] -> recv[count]: rank i gets slice i. recv may be the own slice of send, which is then overwritten whole.
   Result<void> reduce_scatter(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
@@ -195,6 +226,11 @@ class NEXAR_API Group {
   // Nobody leaves before everybody has entered.
   Result<void> barrier(const CallOptions& options = {}) const;
   Operation start_barrier(const CallOptions& options = {}) const;
+
+  // Takes this rank's place in the next collective, whatever the others call, without taking part in it: it ends here with `reason`, and on
+  // the others with kCancelled, naming this rank and the reason. For who has found out before the call that it cannot be made. `call` is
+  // the name of what could not be, as it stands in errors.
+  Operation start_decline(const Error& reason, std::string_view call = "barrier") const;
 
   // Byte strings whose lengths the others do not know. What the root gives, on all ranks; what each gives, on all ranks or at the root
   // (elsewhere nothing), in rank order. Of the start_ forms, Operation::take_bytes() and take_strings() have the result.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "nexar/buffer_pool.h"
 #include "nexar/config.h"
 #include "nexar/export.h"
 #include "nexar/group.h"
@@ -47,6 +48,9 @@ struct JoinOptions {
 
   // Where the node's own messages go; empty: standard error.
   LogSink log{};
+
+  // Host memory for staging and buckets, which nodes of a process may share; empty: one of its own, of config.memory_budget.
+  std::shared_ptr<BufferPool> pool{};
 };
 
 struct LocalOptions {
@@ -61,6 +65,9 @@ struct LocalOptions {
 
   // Where the nodes' own messages go; empty: standard error.
   LogSink log{};
+
+  // Host memory for staging and buckets, shared by all of them; empty: one for each, of config.memory_budget.
+  std::shared_ptr<BufferPool> pool{};
 };
 
 // How large transfers to and from a peer travel: by TCP lanes where there are some, else by its QUIC link. Lanes are opened when the first

@@ -23,8 +23,9 @@
 namespace nexar {
 
 namespace runtime {
+class NodeCore;
 struct OperationState;
-}
+}  // namespace runtime
 
 // Move-only. Thread: one at a time, not always the same.
 class NEXAR_API Operation {
@@ -61,6 +62,7 @@ class NEXAR_API Operation {
 
  private:
   friend class OperationGroup;
+  friend class runtime::NodeCore;
   std::shared_ptr<runtime::OperationState> state_;
 };
 

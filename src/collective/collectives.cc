@@ -37,6 +37,11 @@ GroupState* Collectives::find(mesh::GroupId id) {
   return found == groups_.end() ? nullptr : found->second.get();
 }
 
+Sequence Collectives::last_entered(mesh::GroupId id) {
+  const GroupState* group = find(id);
+  return group == nullptr ? 0 : group->last_entered;
+}
+
 void Collectives::begin(Call& call) {
   GroupState* group = find(call.group);
   NEXAR_ASSERT(group != nullptr, "a call is made on a group that exists");

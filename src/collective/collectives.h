@@ -55,6 +55,9 @@ class Collectives {
   // Looks after everything that waits.
   void tick();
 
+  // The number of the last call on a group; 0 before the first.
+  Sequence last_entered(mesh::GroupId group);
+
   std::size_t running() const { return running_.size(); }
   plan::Planner& planner() { return planner_; }
   const ScratchPool& scratch() const { return scratch_; }

@@ -46,7 +46,7 @@ Error verdict_for_others(const Error& error, Rank rank, const wire::CallDescript
 Error mismatch(Rank a, const wire::CallDescriptor& a_call, Rank b, const wire::CallDescriptor& b_call, Sequence sequence) {
   if (b < a) return mismatch(b, b_call, a, a_call, sequence);
   std::string sentence = fmt::format("rank {} called {} and rank {} called {}", a, a_call.to_text(), b, b_call.to_text());
-  if (a_call.to_text() == b_call.to_text()) sentence += ", with another user op or algorithm";
+  if (a_call.to_text() == b_call.to_text()) sentence += ", with another user op, algorithm, compressor or list of tensors";
   const Rank ranks[] = {a, b};
   return of_operation(Error(ErrorCode::kMismatch, std::move(sentence)).with_ranks(ranks), a_call, sequence);
 }

@@ -13,6 +13,11 @@
 #include "reduce/float_environment.h"
 
 namespace nexar {
+namespace {
+
+constexpr std::uint64_t kContributionHeaderBytes = 8;  // how long it is
+
+}  // namespace
 
 Compressor::~Compressor() = default;
 
@@ -51,7 +56,8 @@ Result<std::uint64_t> compressed_all_reduce_bytes(std::uint64_t ranks, std::uint
   if (auto checked = compress::check_tensor(compressor, {}, type); !checked) return std::move(checked).error();
   const std::uint64_t wide = size_of(type) == 2 ? compress::saturating(count, compress::number_bytes(type)) : 0;
   const std::uint64_t beside = compress::saturating(1, wide, compressor.scratch_bytes(count, type));
-  const std::uint64_t bytes = compress::saturating(ranks, compressor.bytes_max(count, type), beside);
+  const std::uint64_t contribution = compress::saturating(1, compressor.bytes_max(count, type), kContributionHeaderBytes);
+  const std::uint64_t bytes = compress::saturating(compressor.sends_elements() ? 1 : ranks, contribution, beside);
   if (bytes == std::numeric_limits<std::uint64_t>::max())
     return Error(ErrorCode::kInvalidArgument,
                  fmt::format("{} elements of {} from {} ranks are more bytes than there are numbers for", count, to_string(type), ranks));

@@ -13,6 +13,7 @@ namespace {
 class Dense final : public Compressor {
  public:
   std::string_view name() const override { return "none"; }
+  bool sends_elements() const override { return true; }
   std::uint64_t bytes_max(std::uint64_t count, DataType type) const override { return saturating(count, size_of(type)); }
   std::uint64_t scratch_bytes(std::uint64_t, DataType) const override { return 0; }
 

@@ -17,6 +17,7 @@ class RandomK final : public Compressor {
   explicit RandomK(double ratio, std::uint64_t shard_elements = kShardElements);
 
   std::string_view name() const override { return name_; }
+  bool sends_elements() const override { return true; }
   std::uint64_t bytes_max(std::uint64_t count, DataType type) const override;
   std::uint64_t scratch_bytes(std::uint64_t count, DataType type) const override;
   Result<std::size_t> compress(base::ByteView tensor, DataType type, const CompressionContext& context, base::ByteSpan out) const override;

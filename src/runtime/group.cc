@@ -97,6 +97,8 @@ Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<Operati
 Rank Group::rank() const { return record_->rank; }
 int Group::size() const { return record_->size(); }
 std::uint64_t Group::id() const { return record_->id; }
+const Config& Group::config() const { return core_->config(); }
+const std::shared_ptr<BufferPool>& Group::pool() const { return core_->pool(); }
 
 std::optional<Rank> Group::world_rank(Rank rank) const {
   if (!record_->has(rank)) return std::nullopt;

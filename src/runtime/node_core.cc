@@ -32,6 +32,7 @@ LogSink serialised(LogSink sink, std::shared_ptr<std::mutex> mutex) {
 
 NodeCore::NodeCore(const Options& options)
     : config_(options.config),
+      pool_(options.pool != nullptr ? options.pool : BufferPool::make(options.config.memory_budget)),
       authority_(options.identity->authority),
       node_(options.identity->certificate.node()),
       network_namespace_(options.network_namespace),

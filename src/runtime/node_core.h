@@ -2,8 +2,8 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_rpc.cc calls and serves, node_liveness.cc finds out who
-// is lost and ends the world, node_counters.cc counts.
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_compounds.cc makes one operation of several, node_rpc.cc
+// calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,7 @@
 #include "io/timer.h"
 #include "mesh/lanes.h"
 #include "mesh/mesh.h"
+#include "nexar/buffer_pool.h"
 #include "nexar/config.h"
 #include "nexar/log.h"
 #include "nexar/message.h"
@@ -54,11 +55,12 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   struct Options {
     const crypto::Identity* identity = nullptr;
     Config config{};
-    io::Address address{};            // to listen at
-    std::uint16_t port_first = 0;     // the first free port of a range, instead of the address's; 0: no range
-    std::uint16_t port_last = 0;      // inclusive
-    std::string network_namespace{};  // a path; empty: this one
-    LogSink log{};                    // empty: standard error
+    io::Address address{};               // to listen at
+    std::uint16_t port_first = 0;        // the first free port of a range, instead of the address's; 0: no range
+    std::uint16_t port_last = 0;         // inclusive
+    std::string network_namespace{};     // a path; empty: this one
+    LogSink log{};                       // empty: standard error
+    std::shared_ptr<BufferPool> pool{};  // empty: one of its own, of memory_budget
   };
 
   // Opens the node's port. It has no view yet: who calls is told to come again.
@@ -77,6 +79,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   const cluster::View& view() const { return view_; }
   const cluster::Places& places() const { return *places_; }
   const Config& config() const { return config_; }
+  const std::shared_ptr<BufferPool>& pool() const { return pool_; }
   const io::Address& address() const { return address_; }
 
   // Whether a call may be made here and now; the second form also on a node that is closed, where waiting is short.
@@ -99,6 +102,13 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // Functions that others call (node_rpc.cc). Scope 0 is the node's own.
   Result<void> serve(std::uint64_t scope, const Function& function, rpc::Registered registered);
   Result<void> withdraw(std::uint64_t scope, const Function& function);
+
+  // One operation that ends when all of `parts` have: with the first error in their order, else with that of `conclude`, which runs on the
+  // engine and then has the parts' buffers for itself. Cancelling it cancels the parts.
+  static Operation compound(const std::shared_ptr<NodeCore>& core, std::vector<Operation> parts, std::function<Result<void>()> conclude);
+
+  // The number that the next collective of a group will have, when what was called before has begun.
+  Sequence next_sequence(mesh::GroupId group);
 
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
   Result<std::chrono::nanoseconds> ping(Rank peer);
@@ -156,6 +166,11 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void begin_collectives();
   void add_collective_events(mesh::Events& events);
 
+  // Compounds (node_compounds.cc).
+  void attach_parts(OperationState& whole);
+  void on_part_ended(OperationState& whole);
+  void stop_parts(OperationState& whole);
+
   // Liveness (node_liveness.cc).
   void beat();
   void send_heartbeat(Rank rank);
@@ -176,6 +191,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   cluster::View view_;
   std::optional<cluster::Places> places_;
   const Config config_;
+  const std::shared_ptr<BufferPool> pool_;
   const crypto::Certificate authority_;
   const NodeId node_;
   const std::string network_namespace_;

@@ -64,7 +64,8 @@ Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const cr
                          .address = io::Address::any_v6(0),
                          .port_first = ports.first,
                          .port_last = ports.last,
-                         .log = options.log};
+                         .log = options.log,
+                         .pool = options.pool};
   Result<std::shared_ptr<NodeCore>> opened = NodeCore::open(core);
   if (opened) return opened;
   core.address = io::Address::any_v4(0);

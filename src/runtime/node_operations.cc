@@ -177,7 +177,9 @@ void NodeCore::begin(OperationState& operation) {
 }
 
 void NodeCore::stop(OperationState& operation) {
-  if (operation.kind == OperationState::Kind::kSend)
+  if (operation.kind == OperationState::Kind::kCompound)
+    stop_parts(operation);
+  else if (operation.kind == OperationState::Kind::kSend)
     mesh_->cancel(operation.send);
   else if (operation.kind == OperationState::Kind::kCollective)
     collectives_->cancel(*operation.collective, operation.verdict.value_or(Error(ErrorCode::kCancelled, "the operation was cancelled")));
@@ -198,7 +200,9 @@ void NodeCore::finish(OperationState& operation, Result<Status> result) {
     operation.result.emplace(std::move(result));
   if (operation.event) operation.event->signal();
   if (operation.callback) std::exchange(operation.callback, nullptr)(*operation.result);
+  OperationState* whole = operation.whole;
   operation.completion.complete();  // the caller may be gone after this
+  if (whole != nullptr) on_part_ended(*whole);
 }
 
 }  // namespace nexar::runtime

@@ -1,6 +1,8 @@
 // An operation, from its call until its result is taken.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,7 +23,7 @@ struct GroupRecord;
 
 // Owned by the caller's Operation, or by a blocking call's stack. The engine holds a pointer between start and completion.
 struct OperationState {
-  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective, kCall };
+  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective, kCompound, kCall };
 
   Kind kind = Kind::kNone;
   std::shared_ptr<NodeCore> core;  // of an Operation; a blocking call needs none
@@ -32,6 +34,10 @@ struct OperationState {
   rpc::Call call;
   std::vector<std::byte> owned;  // what an owned receive got, or a call
 
+  // Of a compound: what it waits for, and what is done with their results before it ends, on the engine.
+  std::vector<std::shared_ptr<OperationState>> parts;
+  std::function<Result<void>()> conclude;
+
   // Written on the engine before the completion is done, read after it.
   std::optional<Result<Status>> result;
   Completion completion;
@@ -40,6 +46,8 @@ struct OperationState {
 
   // Touched on the engine only.
   bool active = false;
+  OperationState* whole = nullptr;  // the compound that waits for it
+  std::size_t parts_left = 0;
   std::optional<Error> verdict;  // replaces the error of a cancellation
   std::function<void(const Result<Status>&)> callback;
   std::optional<io::EventDescriptor> event;

@@ -1,0 +1,124 @@
+// Lists of buffers over devices, and messages.
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "nexar/buffer_pool.h"
+#include "nexar/device_group.h"
+#include "tensor/pipeline.h"
+#include "tensor/staged_call.h"
+
+namespace nexar {
+namespace {
+
+using tensor::host_address;
+using tensor::host_reaches;
+
+// Many buffers seen as one after the other.
+class Concatenation {
+ public:
+  explicit Concatenation(std::span<const Buffer<Device>> buffers) : buffers_(buffers) {
+    for (const Buffer<Device>& buffer : buffers) {
+      if (buffer.bytes() > 0 && !first_) first_ = &buffer;
+      bytes_ = buffer.bytes() > std::numeric_limits<std::uint64_t>::max() - bytes_ ? std::numeric_limits<std::uint64_t>::max()
+                                                                                   : bytes_ + buffer.bytes();
+    }
+  }
+
+  std::uint64_t bytes() const { return bytes_; }
+  Buffer<Device> representative() const { return first_ != nullptr ? *first_ : Buffer<Device>(); }
+
+  Result<void> check(DataType type) const {
+    for (const Buffer<Device>& buffer : buffers_) {
+      if (buffer.bytes() == 0) continue;
+      if (buffer.adapter() == nullptr || buffer.at().is_null())
+        return invalid(fmt::format("a buffer is null and {} bytes long", buffer.bytes()));
+      if (buffer.adapter() != first_->adapter() || buffer.stream() != first_->stream())
+        return invalid(fmt::format("a buffer of {} is of another adapter or stream than the first, of {}", buffer.adapter()->name(),
+                                   first_->adapter()->name()));
+      if (buffer.bytes() % size_of(type) != 0)
+        return invalid(fmt::format("{} bytes are no whole number of elements of {}", buffer.bytes(), to_string(type)));
+    }
+    return {};
+  }
+
+  // Where bytes [first, first + bytes) are.
+  std::vector<DeviceRegion> regions(std::uint64_t first, std::uint64_t bytes) const {
+    std::vector<DeviceRegion> found;
+    for (const Buffer<Device>& buffer : buffers_) {
+      if (bytes == 0) break;
+      const std::uint64_t n = first < buffer.bytes() ? std::min<std::uint64_t>(buffer.bytes() - first, bytes) : 0;
+      if (n > 0) found.push_back({buffer.at() + first, static_cast<std::size_t>(n)});
+      first = n > 0 ? 0 : first - buffer.bytes();
+      bytes -= n;
+    }
+    return found;
+  }
+
+ private:
+  static Error invalid(const std::string& what) { return Error(ErrorCode::kInvalidArgument, "all_reduce_bucketed: " + what); }
+
+  std::span<const Buffer<Device>> buffers_;
+  const Buffer<Device>* first_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+Result<void> wait_for(DeviceAdapter& adapter, const DeviceCompletion& done) {
+  while (!done.done())
+    if (!adapter.poll()) std::this_thread::yield();
+  return done.result();
+}
+
+}  // namespace
+
+Result<void> DeviceGroup::all_reduce_bucketed(std::span<const Buffer<Device>> buffers, DataType type, const Reduction& op,
+                                              const CallOptions& options) const {
+  if (std::all_of(buffers.begin(), buffers.end(), [](const Buffer<Device>& buffer) { return host_reaches(buffer); })) {
+    std::vector<TensorView> tensors;
+    for (const Buffer<Device>& buffer : buffers) tensors.push_back({host_address(buffer), buffer.bytes() / size_of(type)});
+    return group_.all_reduce_bucketed(tensors, type, op, options);
+  }
+  const Concatenation all(buffers);
+  const Result<void> checked = all.check(type);
+  const std::uint64_t piece_bytes = options_.piece_bytes != 0 ? options_.piece_bytes : 2 * group_.config().pipeline_segment_bytes;
+  const std::uint64_t bytes = std::max<std::uint64_t>(1, piece_bytes / size_of(type)) * size_of(type);
+  tensor::Pieces pieces;
+  pieces.name = "all_reduce_bucketed";
+  pieces.count = std::max<std::uint64_t>(1, all.bytes() / bytes + (all.bytes() % bytes != 0));
+  pieces.in_bytes = pieces.out_bytes = std::min(bytes, all.bytes());
+  pieces.in_place = true;
+  pieces.in = pieces.out = [&](std::uint64_t piece) { return all.regions(piece * bytes, bytes); };
+  pieces.start = [&](std::uint64_t piece, std::byte* in, std::byte* out) {
+    if (!checked) return group_.start_decline(checked.error(), "all_reduce_bucketed");
+    return group_.start_all_reduce(in, out, std::min(bytes, all.bytes() - piece * bytes) / size_of(type), type, op, options);
+  };
+  if (!checked) pieces.in = pieces.out = [](std::uint64_t) { return std::vector<DeviceRegion>(); };
+  return tensor::Pipeline(group_, all.representative(), all.representative(), std::move(pieces)).run(options_.slots);
+}
+
+Result<void> DeviceGroup::send(const Buffer<Device>& buffer, Rank to, Tag tag) const {
+  if (host_reaches(buffer)) return group_.send(host_address(buffer), buffer.bytes(), to, tag);
+  Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
+  if (!memory) return std::move(memory).error();
+  DeviceCompletion staged;
+  buffer.adapter()->stage(buffer.at(), memory->data(), buffer.bytes(), buffer.stream(), staged);
+  if (auto result = wait_for(*buffer.adapter(), staged); !result) return result;
+  return group_.send(memory->data(), buffer.bytes(), to, tag);
+}
+
+Result<Status> DeviceGroup::recv(const Buffer<Device>& buffer, Rank from, TagFilter tag) const {
+  if (host_reaches(buffer)) return group_.recv(host_address(buffer), buffer.bytes(), from, tag);
+  Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
+  if (!memory) return std::move(memory).error();
+  Result<Status> got = group_.recv(memory->data(), buffer.bytes(), from, tag);
+  if (!got) return got;
+  DeviceCompletion placed;
+  buffer.adapter()->place(memory->data(), buffer.at(), static_cast<std::size_t>(got->bytes), buffer.stream(), placed);
+  if (auto result = wait_for(*buffer.adapter(), placed); !result) return std::move(result).error();
+  return got;
+}
+
+}  // namespace nexar

@@ -1,0 +1,196 @@
+// Many tensors in few operations.
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "nexar/gradient_bucketer.h"
+#include "nexar/node.h"
+#include "tensor/ranks.h"
+
+namespace nexar {
+namespace {
+
+using test::on_all_ranks;
+using Tensor = std::vector<std::int32_t>;
+
+Tensor given(Rank rank, std::size_t tensor, std::uint64_t count) {
+  Tensor numbers(count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    numbers[i] = static_cast<std::int32_t>((i % 977) * 10 + tensor + static_cast<std::size_t>(rank) * 100000);
+  return numbers;
+}
+
+Tensor sum_of(int ranks, std::size_t tensor, std::uint64_t count) {
+  Tensor total(count);
+  for (Rank r = 0; r < ranks; ++r) {
+    const Tensor one = given(r, tensor, count);
+    for (std::uint64_t i = 0; i < count; ++i) total[i] += one[i];
+  }
+  return total;
+}
+
+struct Tensors {
+  Tensors(Rank rank, const std::vector<std::uint64_t>& counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      all.push_back(given(rank, i, counts[i]));
+      views.push_back({all.back().data(), counts[i]});
+    }
+  }
+
+  void expect_sums(int ranks) const {
+    for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], sum_of(ranks, i, all[i].size())) << i;
+  }
+
+  std::deque<Tensor> all;
+  std::vector<TensorView> views;
+};
+
+class BucketedTest : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { nodes = Node::local(GetParam()).value(); }
+  std::vector<Node> nodes;
+};
+
+TEST_P(BucketedTest, MixedSizesAsIfEachWereReducedAlone) {
+  on_all_ranks(nodes, [](const Group& world) {
+    for (const std::vector<std::uint64_t>& counts : {std::vector<std::uint64_t>{},
+                                                     {0},
+                                                     {1},
+                                                     {0, 5, 0, 0, 7, 1},
+                                                     {3, 300000, 4, 5},
+                                                     {262143, 262144, 262145, 1},
+                                                     std::vector<std::uint64_t>(300, 33)}) {
+      Tensors tensors(world.rank(), counts);
+      ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+      tensors.expect_sums(world.size());
+
+      Tensors again(world.rank(), counts);
+      Operation operation = world.start_all_reduce_bucketed(again.views, DataType::kI32, ReduceOp::kSum);
+      again.views.clear();  // the list is read during the call only
+      ASSERT_TRUE(operation.wait());
+      again.expect_sums(world.size());
+    }
+  });
+}
+
+TEST_P(BucketedTest, NeighboursInMemoryAndLargeOnesAreNotCopied) {
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensor whole = given(world.rank(), 0, 1000);
+    const std::vector<TensorView> parts = {{whole.data(), 10}, {whole.data() + 10, 90}, {whole.data() + 100, 900}};
+    ASSERT_TRUE(world.all_reduce_bucketed(parts, DataType::kI32, ReduceOp::kSum));
+    EXPECT_EQ(whole, sum_of(world.size(), 0, 1000));
+    Tensor large = given(world.rank(), 1, 300000);
+    const std::vector<TensorView> one = {{large.data(), large.size()}};
+    ASSERT_TRUE(world.all_reduce_bucketed(one, DataType::kI32, ReduceOp::kSum));
+    EXPECT_EQ(world.pool()->counters().taken, 0u);
+  });
+}
+
+TEST(Bucketed, MoreThanFitsIsReducedAPartAtATime) {
+  LocalOptions options;
+  options.config.memory_budget = 80 << 20;  // four runs of 16 MiB, and no more
+  const std::vector<Node> nodes = Node::local(2, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), std::vector<std::uint64_t>(100, 250000));  // 95 MiB
+    ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+    tensors.expect_sums(world.size());
+    EXPECT_LE(world.pool()->counters().peak, 64u << 20);
+    EXPECT_EQ(world.pool()->counters().in_use, 0u);
+  });
+}
+
+TEST_P(BucketedTest, ABucketerReducesBucketsWhileMoreAreAdded) {
+  on_all_ranks(nodes, [](const Group& world) {
+    GradientBucketer bucketer(world, DataType::kI32, ReduceOp::kSum, {.bucket_bytes = 4000, .in_flight_max = 2});
+    ASSERT_TRUE(bucketer.finish());
+    for (int step = 0; step < 3; ++step) {
+      std::vector<std::uint64_t> counts;
+      for (std::uint64_t i = 0; i < 60; ++i) counts.push_back(i * 7 % 400);
+      Tensors tensors(world.rank(), counts);
+      std::size_t most = 0;
+      for (const TensorView& view : tensors.views) {
+        ASSERT_TRUE(bucketer.add(view.data, view.count));
+        most = std::max(most, bucketer.in_flight());
+      }
+      EXPECT_EQ(most, 2u);
+      ASSERT_TRUE(bucketer.finish());
+      EXPECT_EQ(bucketer.in_flight(), 0u);
+      tensors.expect_sums(world.size());
+    }
+  });
+}
+
+TEST(Bucketed, WhatDoesNotFitAtOnceIsRefusedByTheFormThatDoesNotWait) {
+  LocalOptions options;
+  options.config.memory_budget = 8 << 20;
+  const std::vector<Node> nodes = Node::local(2, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), std::vector<std::uint64_t>(50, 200000));
+    const Result<Status> refused = world.start_all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum).wait();
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().to_string().find("do not fit a pool of 8388608"), std::string::npos) << refused.error().to_string();
+    Tensors small(world.rank(), {5, 6});
+    ASSERT_TRUE(world.all_reduce_bucketed(small.views, DataType::kI32, ReduceOp::kSum));
+    small.expect_sums(2);
+  });
+}
+
+TEST(Bucketed, OtherListsOfTheSameLengthAreAMismatch) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), world.rank() == 0 ? std::vector<std::uint64_t>{10, 20} : std::vector<std::uint64_t>{20, 10});
+    const Result<void> result = world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kMismatch) << result.error().to_string();
+    EXPECT_NE(result.error().sentence().find("list of tensors"), std::string::npos) << result.error().to_string();
+    ASSERT_TRUE(world.barrier());
+  });
+}
+
+TEST(Bucketed, AnErrorInTheArgumentsOfOneRankIsNamedOnAllAndTheGroupGoesOn) {
+  const std::vector<Node> nodes = Node::local(3).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), {10, 300000, 20, 300000, 5});
+    if (world.rank() == 1) tensors.views[2].data = nullptr;
+    const Result<void> result = world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), world.rank() == 1 ? ErrorCode::kInvalidArgument : ErrorCode::kCancelled);
+    EXPECT_NE(result.error().to_string().find("a tensor is null and 20 elements long"), std::string::npos) << result.error().to_string();
+    ASSERT_TRUE(world.barrier());
+  });
+}
+
+TEST(Bucketed, ABucketerThatIsDroppedGivesTheTensorsBack) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  const Group world = nodes[0].world();
+  {
+    std::vector<std::int32_t> memory(2000, 1);
+    GradientBucketer bucketer(world, DataType::kI32, ReduceOp::kSum, {.bucket_bytes = 4000});
+    ASSERT_TRUE(bucketer.add(memory.data(), 600));
+    ASSERT_TRUE(bucketer.add(memory.data() + 700, 600));
+    EXPECT_EQ(bucketer.in_flight(), 1u);
+    EXPECT_GT(world.pool()->counters().in_use, 0u);
+  }
+  EXPECT_EQ(world.pool()->counters().in_use, 0u);
+}
+
+TEST(Bucketed, ANodesPoolMayBeShared) {
+  LocalOptions options;
+  options.pool = BufferPool::make(1 << 20);
+  const std::vector<Node> nodes = Node::local(3, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), {10, 20});
+    ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+    tensors.expect_sums(3);
+  });
+  EXPECT_EQ(options.pool->counters().taken, 3u);
+  EXPECT_EQ(options.pool->counters().in_use, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, BucketedTest, testing::Values(1, 2, 3, 5), [](const auto& ranks) { return std::to_string(ranks.param); });
+
+}  // namespace
+}  // namespace nexar
