@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
 
   Action action;
   add_bench(app, action);
+  add_doctor(app, action);
   add_info(app, action);
   std::vector<std::string> program;
   add_run(app, action, program);
