@@ -2,6 +2,9 @@
 // is not seen here: that takes `--seed` on two of them.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 1s;            // what stays on this host takes microseconds
-constexpr std::size_t kAddressesMax = 4;  // silence at each costs the patience
+constexpr std::size_t kAddressesMax = 8;  // each takes two threads
 
 std::vector<io::Address> addresses_of(const Surroundings& here) {
   std::vector<io::Address> addresses = {io::Address::loopback_v4(0)};
@@ -50,14 +53,29 @@ Findings check_firewall(const Surroundings& here) {
   auto echo = ports ? Echo::open(*ports, dialect) : Result<std::unique_ptr<Echo>>(ports.error());
   if (!echo) return {wrong("ports", echo.error().sentence(), "set NEXAR_PORT to a range with more free ports, or leave it unset")};
 
+  // All at once, because silence takes its time.
+  struct Asked {
+    std::string host;
+    std::future<bool> udp;
+    std::future<bool> tcp;
+  };
+  std::vector<Asked> asked;
+  for (const io::Address& address : addresses_of(here)) {
+    const io::Address udp = address.with_port((*echo)->udp_port());
+    const io::Address tcp = address.with_port((*echo)->tcp_port());
+    const auto ask_udp = [&dialect, udp] {
+      auto prober = Prober::open(udp, dialect);
+      return prober && prober->reach(kPatience) == Reach::kAnswered;
+    };
+    const auto ask_tcp = [tcp] { return reach_tcp(tcp, kPatience) == Reach::kAnswered; };
+    asked.push_back({address.host(), std::async(std::launch::async, ask_udp), std::async(std::launch::async, ask_tcp)});
+  }
+
   std::vector<std::string> passed[2];
   std::vector<std::string> blocked[2];
-  for (const io::Address& address : addresses_of(here)) {
-    auto prober = Prober::open(address.with_port((*echo)->udp_port()), dialect);
-    const bool udp = prober && prober->reach(kPatience) == Reach::kAnswered;
-    (udp ? passed : blocked)[0].push_back(address.host());
-    const bool tcp = reach_tcp(address.with_port((*echo)->tcp_port()), kPatience) == Reach::kAnswered;
-    (tcp ? passed : blocked)[1].push_back(address.host());
+  for (Asked& one : asked) {
+    (one.udp.get() ? passed : blocked)[0].push_back(one.host);
+    (one.tcp.get() ? passed : blocked)[1].push_back(one.host);
   }
   return {judge("udp", passed[0], blocked[0]), judge("tcp", passed[1], blocked[1])};
 }

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 3s;            // longer than any round trip on Earth and a lost packet or two
+constexpr auto kPatience = 2s;            // longer than any round trip on Earth and a lost packet or two
 constexpr std::size_t kAddressesMax = 4;  // silence at each costs the patience
 
 struct Answer {

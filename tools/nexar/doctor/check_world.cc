@@ -20,10 +20,10 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"is not valid before", "clock",
+    {"is not valid before", "clock of the seed",
      "the seed's clock is ahead of this one by more than 10 minutes: set both by NTP (`timedatectl set-ntp true`), then start the seed "
      "anew"},
-    {"expired", "clock",
+    {"expired", "clock of the seed",
      "this clock is ahead of the seed's by more than the life of a certificate: set both by NTP (`timedatectl set-ntp true`)"},
     {"and the token names", "token", "the token is of another cluster: copy the token file that belongs to this seed's seed file"},
     {"token is not this cluster's", "token", "copy the token file that belongs to this seed's seed file"},
@@ -39,12 +39,12 @@ constexpr Case kCases[] = {
 
 Finding explain(const Error& error) {
   // Everybody who came had passed handshake and proof by then.
-  if (error.code() == ErrorCode::kTimeout && error.sentence().find("nodes have come") != std::string::npos)
+  const auto says = [&](std::string_view text) { return error.sentence().find(text) != std::string::npos; };
+  if (error.code() == ErrorCode::kTimeout && (says("nodes have come") || says("waits for other nodes")))
     return warning("world", fmt::format("handshake and token are right, and then {}", error.sentence()),
                    "start `nexar doctor --seed` on the other hosts too, at the same time");
   for (const Case& one : kCases)
-    if (error.sentence().find(one.says) != std::string::npos)
-      return wrong(std::string(one.check), error.sentence(), std::string(one.remedy));
+    if (says(one.says)) return wrong(std::string(one.check), error.sentence(), std::string(one.remedy));
   if (error.code() == ErrorCode::kTimeout)
     return wrong("world", error.sentence(),
                  "let UDP pass between all hosts, both ways, at the ports of NEXAR_PORT, and see that NEXAR_INTERFACES names the network "
