@@ -233,6 +233,7 @@ class TwoHosts(Doctor):
         report = self.doctor(before=self.inside(1))
         self.assertFinds(report, "udp ports", r"127\.0\.0\.1, 10\.78\.0\.2", "let UDP pass in the firewall")
         self.assertFine(report, "tcp ports")
+        shell(*self.inside(1), "nft", "flush", "ruleset")
         seed, token = self.seed()
         self.drop(0, "meta l4proto udp")
         report = self.doctor("--seed", seed, before=self.inside(1), variables=token)
@@ -241,7 +242,7 @@ class TwoHosts(Doctor):
     def test_find_udp_that_passes_to_the_seed_alone(self):
         for i in range(2):
             self.drop(i, 'udp dport 7070 accept; udp sport 7070 accept; iifname "eth0" meta l4proto udp')
-        for report in self.both(*self.seed(), "--timeout", "4s"):
+        for report in self.both(*self.seed(), "--timeout", "2s"):
             self.assertFine(report, "udp to the seed")
             self.assertFinds(report, "world", "rank|node", "let UDP pass between all hosts, both ways")
 

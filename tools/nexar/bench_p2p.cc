@@ -25,6 +25,7 @@
 #include "io/thread.h"
 #include "launch/launch.h"
 #include "nexar/node.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -297,7 +298,7 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_option("--mode", options->modes, "pingpong, oneway, exchange")
       ->delimiter(',')
       ->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
-  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',');
+  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M")->delimiter(',')->check(is_size());
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
   p2p->add_option("--wait", options->wait, "How threads wait")->check(CLI::IsMember({"spin", "block"}));
   add_launch_options(*p2p, options->launch);
@@ -308,6 +309,9 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_flag("--ping", options->ping, "Also ping the control lane, idle and while a gigabyte is sent");
   p2p->add_flag("!--no-pin", options->pin, "Leave the threads to the scheduler");
   p2p->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
+  add_examples(*bench, {"nexar bench p2p     latency and bandwidth of messages", "nexar bench join    how long a world takes to form"});
+  add_examples(*p2p, {"nexar bench p2p --bytes 8,64K,16M          three sizes, two processes of this host",
+                      "nexar bench p2p --hosts a,b --json -       between two hosts, for a script"});
   p2p->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -19,6 +19,7 @@ void add_bench(CLI::App& app, Action& action);
 void add_bench_join(CLI::App& bench, Action& action);  // a command of `bench`
 void add_doctor(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
+void add_manual(CLI::App& app, Action& action);
 
 // `program` is what `run` starts; it is there when the action runs.
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);

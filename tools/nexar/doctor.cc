@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "doctor/checks.h"
 #include "doctor/report.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -51,19 +52,24 @@ void add_doctor(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("doctor", "Looks for what goes wrong in practice, and says how to mend it");
   auto options = std::make_shared<Options>();
   Surroundings& here = options->here;
-  command->add_option("--seed", here.seed, "HOST:PORT: also examine the way to a seed and to the doctors of its world; needs the token")
+  command->add_option("--seed", here.seed, "A seed: also examine the way to it and to the other doctors of its world; needs the token")
+      ->type_name("HOST:PORT")
       ->envname("NEXAR_SEED");
   add_duration(*command, "--timeout", "How long to wait for the seed and the other doctors; 30s",
                [&here](auto value) { here.patience = value; });
   command->add_option("--world", here.world, "Ranks of the worlds that this host is to be part of")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command->add_option("--port", here.port, "PORT or FIRST-LAST that the firewall lets pass")->envname("NEXAR_PORT");
+  command->add_option("--port", here.port, "What the firewall lets pass")->type_name("PORT|FIRST-LAST")->envname("NEXAR_PORT");
   command->add_option("--interfaces", here.interfaces, "Interfaces, addresses or networks that peers are told")
+      ->type_name("NAMES")
       ->delimiter(',')
       ->envname("NEXAR_INTERFACES");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--strict", options->strict, "Status 1 also for warnings");
+  add_examples(*command, {"nexar doctor                                   this host alone",
+                          "nexar seed --listen 0.0.0.0:7070 --world 2 --token-file token      on host a, then on a and b:",
+                          "NEXAR_TOKEN_FILE=token nexar doctor --seed a:7070                  both hosts and the way between"});
   command->callback([options, &action] {
     if (const auto ports = parse_ports(options->here.port); !ports) throw CLI::ValidationError("--port", ports.error().sentence());
     action = [options] { return run(*options); };
