@@ -28,7 +28,8 @@ namespace nexar {
 
 namespace runtime {
 class NodeCore;
-}
+struct GroupRecord;
+}  // namespace runtime
 
 // The tag of a receive or probe: one, or any.
 class TagFilter {
@@ -81,7 +82,7 @@ class NEXAR_API Group {
  public:
   Rank rank() const;
   int size() const;
-  std::uint64_t id() const { return id_; }
+  std::uint64_t id() const;
 
   // The rank in the world of a rank of this group, and back: nothing when it is no member.
   std::optional<Rank> world_rank(Rank rank) const;
@@ -209,11 +210,11 @@ class NEXAR_API Group {
   Result<std::optional<Group>> split(std::optional<int> color, int key, const CallOptions& options = {}) const;
 
   // For the runtime.
-  Group(std::shared_ptr<runtime::NodeCore> core, std::uint64_t id) : core_(std::move(core)), id_(id) {}
+  Group(std::shared_ptr<runtime::NodeCore> core, runtime::GroupRecord* record) : core_(std::move(core)), record_(record) {}
 
  private:
   std::shared_ptr<runtime::NodeCore> core_;
-  std::uint64_t id_;
+  runtime::GroupRecord* record_;  // the node's
 };
 
 }  // namespace nexar

@@ -1,13 +1,16 @@
 // What the mesh tells its owner about peers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "nexar/ids.h"
 #include "transport/link.h"
 #include "wire/link_messages.h"
 #include "wire/operation_messages.h"
+#include "wire/transfer_messages.h"
 
 namespace nexar::mesh {
 
@@ -21,6 +24,13 @@ struct Events {
   std::function<void(Rank)> ended{};                         // the link is gone, however; comes last
   std::function<void(Rank, const wire::Revoke&)> revoked{};  // the peer says that the epoch is over
   std::function<void(Rank, const std::string&)> aborted{};   // the peer ended the world, with this reason
+  // What the peer says about an operation of a group.
+  std::function<void(Rank, std::uint64_t group, const wire::Verdict&)> verdict{};
+  std::function<void(Rank, std::uint64_t group, const wire::Probe&)> probe{};
+  std::function<void(Rank, std::uint64_t group, const wire::ProbeReply&)> probe_reply{};
+  // The peer can take a part of an operation, which OutgoingTransfers::begin_ahead() sends; or, before that was called, cannot any more.
+  std::function<void(Rank, std::uint64_t group, const wire::Grant&)> granted_ahead{};
+  std::function<void(Rank, const wire::Refuse&)> refused_ahead{};
 };
 
 template <typename F, typename... Args>

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "mesh/peer_control.h"
 
 namespace nexar::mesh {
 namespace {
@@ -31,8 +30,11 @@ void finish(Receive& receive, Result<Status> result) {
 
 Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits)
     : self_(self), limits_(limits), events_(std::move(events)) {
+  events_.granted_ahead = [this](Rank rank, GroupId group, const wire::Grant& grant) { steps_.on_granted(rank, group, grant); };
+  events_.refused_ahead = [this](Rank rank, const wire::Refuse& refuse) { steps_.on_refused(rank, refuse); };
   for (Rank rank = 0; rank < size; ++rank)
-    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_}));
+    peers_.push_back(
+        std::make_unique<Peer>(rank, Peer::Surroundings{matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, steps_}));
 }
 
 void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {
@@ -51,6 +53,7 @@ void Mesh::revoke(const Error& verdict) {
   const std::vector<Receive*> receives = matcher_.drop_all();
   for (Send* send : sends) finish(*send, verdict);
   for (Receive* receive : receives) finish(*receive, verdict);
+  steps_.end_all(verdict);
 }
 
 template <typename M>

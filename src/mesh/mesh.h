@@ -18,6 +18,7 @@
 #include "mesh/message.h"
 #include "mesh/outbox.h"
 #include "mesh/peer.h"
+#include "mesh/steps.h"
 #include "transport/link.h"
 #include "wire/link_messages.h"
 
@@ -66,6 +67,14 @@ class Mesh {
   // Sends a ping on the control lane; false when there is no link to that rank.
   bool ping(Rank rank, std::uint64_t nonce, std::uint64_t time) { return peer(rank).ping(nonce, time); }
 
+  // Large transfers to a peer and from it (transfers.h), and control frames about them.
+  OutgoingTransfers& outgoing(Rank rank) { return peer(rank).outgoing(); }
+  IncomingTransfers& incoming(Rank rank) { return peer(rank).incoming(); }
+  ControlLane& control(Rank rank) { return peer(rank).control(); }
+
+  // The messages of collectives.
+  Steps& steps() { return steps_; }
+
   const Matcher& matcher() const { return matcher_; }
   std::uint64_t frames_of_other_epochs() const { return frames_of_other_epochs_; }
 
@@ -82,6 +91,7 @@ class Mesh {
   std::optional<Error> verdict_;
   std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Peer>> peers_;
+  Steps steps_{peers_, verdict_};
 };
 
 }  // namespace nexar::mesh

@@ -6,19 +6,38 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "mesh/peer_control.h"
+#include "mesh/steps.h"
 
 namespace nexar::mesh {
+namespace {
+
+bool is_collective(const wire::Header& header) { return (header.flags & wire::kFlagCollective) != 0; }
+
+}  // namespace
+
+Peer::Peer(Rank rank, Surroundings surroundings)
+    : rank_(rank),
+      around_(surroundings),
+      control_lane_(around_.epoch),
+      link_way_(around_.epoch, around_.scratch,
+                [this] {
+                  if (link_ != nullptr) link_->bulk_ready();
+                }),
+      outgoing_(rank, control_lane_, link_way_),
+      incoming_(rank, control_lane_),
+      steps_({rank, around_.epoch, around_.limits, around_.steps, control_lane_}) {}
 
 void Peer::attach(transport::Link& link, const EagerLimits& limits) {
   link_ = &link;
+  control_lane_.begin(link);
   peer_limits_ = limits;
   for (auto& [group, box] : outboxes_) box.begin(limits);
 }
 
 void Peer::on_ready() {
   ready_ = true;
-  link_->set_bulk_source(this);
+  link_->set_bulk_source(&link_way_);
+  steps_.begin(*link_, peer_limits_);
   for (auto& [group, box] : outboxes_) drain(group, box);
   tell(around_.events.ready, rank_);
 }
@@ -42,8 +61,8 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     return static_cast<transport::Sink*>(nullptr);
   }
   switch (header.type) {
-    case wire::FrameType::kMessage: return begin_message(header);
-    case wire::FrameType::kBulk: return begin_bulk(header);
+    case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame(header) : begin_message(header);
+    case wire::FrameType::kBulk: return arrivals_.on_frame(header);
     case wire::FrameType::kAnnounce: announce_.clear(); return &announce_sink_;
     default: break;
   }
@@ -57,8 +76,8 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
 Result<void> Peer::on_frame_end(const wire::Header& header) {
   if (is_drained(header)) return {};
   switch (header.type) {
-    case wire::FrameType::kMessage: return end_message(header);
-    case wire::FrameType::kBulk: return end_bulk(header);
+    case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame_end(header) : end_message(header);
+    case wire::FrameType::kBulk: return arrivals_.on_frame_end(header);
     case wire::FrameType::kAnnounce: {
       const Result<wire::Announce> announce = wire::decode_frame<wire::Announce>(header, announce_);
       return announce ? on_announce(header, *announce) : Result<void>(announce.error());
@@ -77,7 +96,7 @@ Result<void> Peer::on_control(const wire::Header& header) {
   switch (header.type) {
     case wire::FrameType::kPing:
       return decoded.template operator()<wire::Ping>([&](const wire::Ping& m) {
-        send_control(wire::Pong{.nonce = m.nonce, .time = m.time}, header.group);
+        control_lane_.send(wire::Pong{.nonce = m.nonce, .time = m.time}, header.group);
         return Result<void>();
       });
     case wire::FrameType::kPong:
@@ -100,9 +119,26 @@ Result<void> Peer::on_control(const wire::Header& header) {
   }
   if (revoked_ || leaving_) return {};
   switch (header.type) {
-    case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(m); });
+    case wire::FrameType::kVerdict:
+      return decoded.template operator()<wire::Verdict>([&](const wire::Verdict& m) {
+        tell(around_.events.verdict, rank_, header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kProbe:
+      return decoded.template operator()<wire::Probe>([&](const wire::Probe& m) {
+        tell(around_.events.probe, rank_, header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kProbeReply:
+      return decoded.template operator()<wire::ProbeReply>([&](const wire::ProbeReply& m) {
+        tell(around_.events.probe_reply, rank_, header.group, m);
+        return Result<void>();
+      });
+    case wire::FrameType::kGrant: return decoded.template operator()<wire::Grant>([&](const auto& m) { return on_grant(header.group, m); });
     case wire::FrameType::kRefuse: return decoded.template operator()<wire::Refuse>([&](const auto& m) { return on_refuse(m); });
-    case wire::FrameType::kWatermark: return decoded.template operator()<wire::Watermark>([&](const auto& m) { return on_watermark(m); });
+    case wire::FrameType::kWatermark:
+      return decoded.template operator()<wire::Watermark>([&](const auto& m) { return outgoing_.on_watermark(m); });
+    case wire::FrameType::kResume: return decoded.template operator()<wire::Resume>([&](const auto& m) { return outgoing_.on_resume(m); });
     case wire::FrameType::kWant: return decoded.template operator()<wire::Want>([&](const auto& m) { return on_want(header.group, m); });
     case wire::FrameType::kQueued:
       return decoded.template operator()<wire::Queued>([&](const auto& m) { return on_queued(header.group, m); });
@@ -110,6 +146,10 @@ Result<void> Peer::on_control(const wire::Header& header) {
       return decoded.template operator()<wire::Withdraw>([&](const auto& m) { return on_withdraw(header.group, m); });
     case wire::FrameType::kCredit:
       return decoded.template operator()<wire::Credit>([&](const wire::Credit& m) {
+        if (m.kind == wire::Kind::kCollective) {
+          steps_.on_credit(header.group, m);
+          return Result<void>();
+        }
         Outbox& box = outbox(header.group);
         box.credit(m.bytes, m.messages);
         drain(header.group, box);
@@ -130,30 +170,23 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   link_->abort("goodbye");
   departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
   end_operations(*departure_);
+  around_.steps.on_departure(rank_, *departure_);
   tell(around_.events.left, rank_);
   return {};
 }
 
 void Peer::on_room(wire::Lane lane) {
   if (lane == wire::Lane::kControl) {
-    if (send_backlog() && leaving_ && link_ != nullptr) link_->close(*leaving_);
+    if (control_lane_.drain() && leaving_ && link_ != nullptr) link_->close(*leaving_);
     return;
   }
   for (auto& [group, box] : outboxes_) drain(group, box);
-}
-
-// Whether all of it is gone.
-bool Peer::send_backlog() {
-  while (!backlog_.empty() && send_frame(backlog_.front())) {
-    backlog_bytes_ -= backlog_.front().size();
-    backlog_.pop_front();
-  }
-  return backlog_.empty();
+  steps_.drain();
 }
 
 bool Peer::ping(std::uint64_t nonce, std::uint64_t time) {
   if (link_ == nullptr || !ready_) return false;
-  send_control(wire::Ping{.nonce = nonce, .time = time}, 0);
+  control_lane_.send(wire::Ping{.nonce = nonce, .time = time}, 0);
   return true;
 }
 
@@ -165,15 +198,15 @@ void Peer::revoke(const Error& verdict) {
 void Peer::leave(std::string_view text) {
   if (leaving_) return;
   leaving_ = text;
-  if (link_ != nullptr && backlog_.empty()) link_->close(text);
+  if (link_ != nullptr && control_lane_.empty()) link_->close(text);
 }
 
 // A link that ends before the peer has used it was never one: the peer may open another.
 void Peer::on_end(const transport::LinkEnd& end) {
   for (std::size_t lane = 0; lane < counters_.size(); ++lane) counters_[lane] = link_->counters(static_cast<wire::Lane>(lane));
   link_ = nullptr;
-  backlog_.clear();
-  backlog_bytes_ = 0;
+  control_lane_.end();
+  steps_.end();
   const bool was_ready = std::exchange(ready_, false);
   if (was_ready && !departure_ && !leaving_) tell(around_.events.lost, rank_, end);
   tell(around_.events.ended, rank_);
@@ -184,25 +217,21 @@ void Peer::end_operations(const Error& verdict) {
   std::vector<Send*> sends;
   for (auto& [group, box] : outboxes_) sends.insert(sends.end(), box.waiting.begin(), box.waiting.end());
   for (const auto& [transfer, send] : announced_) sends.push_back(send);
-  for (const Outgoing& outgoing : active_) sends.push_back(outgoing.send);
-  for (const auto& [transfer, send] : sent_) sends.push_back(send);
   std::vector<Receive*> receives = around_.matcher.drop_source(rank_);
-  for (const auto& [transfer, incoming] : incoming_) receives.push_back(incoming.receive);
   if (arriving_ != nullptr) receives.push_back(arriving_);
   if (taken_over_ != nullptr && taken_over_->taker != nullptr) receives.push_back(taken_over_->taker);
 
   outboxes_.clear();
   inboxes_.clear();
   announced_.clear();
-  active_.clear();
-  sent_.clear();
-  incoming_.clear();
   arriving_ = nullptr;
   keeping_ = nullptr;
   taken_over_.reset();
 
   for (Send* send : sends) finish(*send, verdict);
   for (Receive* receive : receives) finish(*receive, verdict);
+  outgoing_.end_all(verdict);
+  incoming_.end_all(verdict);
 }
 
 void Peer::finish(Send& send, Result<void> result) {
@@ -213,11 +242,6 @@ void Peer::finish(Send& send, Result<void> result) {
 void Peer::finish(Receive& receive, Result<Status> result) {
   receive.state = Receive::State::kIdle;
   std::exchange(receive.done, nullptr)(std::move(result));
-}
-
-bool Peer::send_frame(base::ByteView frame) {
-  const wire::Header header = *wire::decode_header(frame);
-  return link_ == nullptr || link_->send(header, frame.subspan(wire::kHeaderBytes));
 }
 
 }  // namespace nexar::mesh

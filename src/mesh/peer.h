@@ -5,9 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,11 +13,17 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "mesh/bulk_way.h"
+#include "mesh/control_lane.h"
 #include "mesh/events.h"
+#include "mesh/incoming_transfers.h"
 #include "mesh/matcher.h"
 #include "mesh/message.h"
+#include "mesh/message_sink.h"
 #include "mesh/outbox.h"
+#include "mesh/outgoing_transfers.h"
 #include "mesh/regions.h"
+#include "mesh/step_lane.h"
 #include "transport/link.h"
 #include "wire/frame.h"
 #include "wire/link_messages.h"
@@ -29,14 +32,11 @@
 
 namespace nexar::mesh {
 
-// Control frames that wait for room in their lane. A peer that lets this much pile up does not read.
-inline constexpr std::size_t kControlBacklogBytesMax = 4u << 20;
-
 // Announcements that were taken back before they came. Each has 64 bytes, and no more than these are on their way in a data lane of a
 // megabyte.
 inline constexpr std::size_t kWithdrawnEarlyMax = 16384;
 
-class Peer final : public transport::LinkHandler, public transport::BulkSource {
+class Peer final : public transport::LinkHandler {
  public:
   // What a peer needs of the mesh.
   struct Surroundings {
@@ -46,9 +46,10 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
     const Events& events;
     std::uint64_t& frames_of_other_epochs;
     base::ByteSpan scratch;  // kBulkBytesMax, between two calls of no meaning
+    Steps& steps;
   };
 
-  Peer(Rank rank, Surroundings surroundings) : rank_(rank), around_(surroundings) {}
+  Peer(Rank rank, Surroundings surroundings);
 
   // Its link, and what the peer keeps of early messages. Nothing is sent before on_ready(), which is called by the link, by whoever knows
   // that the peer takes frames, or here when the first frame comes.
@@ -68,7 +69,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void revoke(const Error& verdict);
   template <typename M>
   void tell_verdict(const M& message) {
-    if (link_ != nullptr && ready_) send_control(message, 0);
+    if (link_ != nullptr && ready_) control_lane_.send(message, 0);
   }
 
   // Says goodbye after everything that is queued. Its operations have been cancelled.
@@ -91,6 +92,15 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   // Asks for a pong; false when there is no link.
   bool ping(std::uint64_t nonce, std::uint64_t time);
 
+  // Large transfers to it and from it, of messages and of operations.
+  OutgoingTransfers& outgoing() { return outgoing_; }
+  IncomingTransfers& incoming() { return incoming_; }
+  ControlLane& control() { return control_lane_; }
+
+  // The small messages of collectives; and what waits here of a large one that nobody asks for.
+  StepLane& steps() { return steps_; }
+  void announce(GroupId group, wire::Announce announcement);
+
   // transport::LinkHandler
   void on_ready() override;
   Result<transport::Sink*> on_frame(const wire::Header& header) override;
@@ -98,22 +108,7 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void on_room(wire::Lane lane) override;
   void on_end(const transport::LinkEnd& end) override;
 
-  // transport::BulkSource
-  std::optional<Frame> next() override;
-
  private:
-  struct Outgoing {
-    Send* send;
-    RegionCursor<ConstRegion> from;
-    std::uint64_t offset = 0;
-  };
-  struct Incoming {
-    Receive* receive;
-    Tag tag;
-    std::uint64_t bytes;
-    RegionCursor<Region> to;
-    std::uint64_t received = 0;
-  };
   // The receiving half of the credit of one group.
   struct Inbox {
     std::uint64_t outstanding_bytes = 0;  // sent eagerly and not given back
@@ -133,19 +128,15 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   void drain(GroupId group, Outbox& box);
   void tell_queued(GroupId group, Outbox& box);
   bool satisfy_want(Outbox& box, Send& send);
-  Send* release(std::uint64_t transfer);
+  Send* release_announced(std::uint64_t transfer);
   Outbox& outbox(GroupId group) { return outboxes_.try_emplace(group, peer_limits_).first->second; }
-  base::ByteView gather(RegionCursor<ConstRegion>& from, std::size_t bytes);
 
   // Receiving (peer_receive.cc).
   void take_message(base::ByteView bytes);
   void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
   void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
-  void take_bulk(base::ByteView bytes);
   Result<transport::Sink*> begin_message(const wire::Header& header);
-  Result<transport::Sink*> begin_bulk(const wire::Header& header);
   Result<void> end_message(const wire::Header& header);
-  Result<void> end_bulk(const wire::Header& header);
   Result<void> on_announce(const wire::Header& header, const wire::Announce& announce);
   void start_transfer(Receive& receive, GroupId group, Tag tag, std::uint64_t transfer, std::uint64_t bytes);
   Result<void> prepare(Receive& receive, std::uint64_t bytes) const;
@@ -160,20 +151,23 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   Result<void> on_goodbye(const wire::Goodbye& goodbye);
   bool is_drained(const wire::Header& header) const;
   void end_operations(const Error& verdict);
-  bool send_backlog();
-  Result<void> on_grant(const wire::Grant& grant);
+  Result<void> on_grant(GroupId group, const wire::Grant& grant);
+  Result<void> on_grant_ahead(GroupId group, const wire::Grant& grant);
   Result<void> on_refuse(const wire::Refuse& refuse);
-  Result<void> on_watermark(const wire::Watermark& watermark);
   Result<void> on_want(GroupId group, const wire::Want& want);
   Result<void> on_queued(GroupId group, const wire::Queued& queued);
   Result<void> on_withdraw(GroupId group, const wire::Withdraw& withdraw);
-  template <typename M>
-  void send_control(const M& message, GroupId group);
-  bool send_frame(base::ByteView frame);
 
   Rank rank_;
   Surroundings around_;
   transport::Link* link_ = nullptr;
+  ControlLane control_lane_;
+  BulkWay link_way_;
+  OutgoingTransfers outgoing_;
+  IncomingTransfers incoming_;
+  IncomingTransfers::Arrivals arrivals_{incoming_, 0};                // by the link
+  std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
+  StepLane steps_;
   EagerLimits peer_limits_{};
   bool ready_ = false;
   bool revoked_ = false;
@@ -184,10 +178,6 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   std::map<GroupId, Outbox> outboxes_;
   std::map<GroupId, Inbox> inboxes_;
   std::unordered_map<std::uint64_t, Send*> announced_;
-  std::list<Outgoing> active_;                     // granted, with bytes left to copy; the front has the next frame
-  std::unordered_map<std::uint64_t, Send*> sent_;  // all bytes copied, waiting for the last watermark
-  std::unordered_map<std::uint64_t, Incoming> incoming_;
-  std::uint64_t next_transfer_ = 1;
   std::uint64_t last_announced_ = 0;         // by the peer
   std::set<std::uint64_t> withdrawn_early_;  // at most kWithdrawnEarlyMax
 
@@ -200,7 +190,6 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
 
   std::vector<std::byte> control_;  // payload of the control or announce frame that is arriving
   std::vector<std::byte> announce_;
-  std::uint64_t bulk_transfer_ = 0;  // of the bulk frame that is arriving; 0 when nobody wants it
 
   // Lanes interleave, so each has a sink of its own.
   template <void (Peer::*take_bytes)(base::ByteView)>
@@ -212,10 +201,6 @@ class Peer final : public transport::LinkHandler, public transport::BulkSource {
   LaneSink<&Peer::take_message> message_sink_{*this};
   LaneSink<&Peer::take_control> control_sink_{*this};
   LaneSink<&Peer::take_announce> announce_sink_{*this};
-  LaneSink<&Peer::take_bulk> bulk_sink_{*this};
-
-  std::deque<std::vector<std::byte>> backlog_;  // control frames that found no room
-  std::size_t backlog_bytes_ = 0;
 };
 
 }  // namespace nexar::mesh

@@ -6,15 +6,9 @@
 
 #include "base/assert.h"
 #include "mesh/peer.h"
-#include "mesh/peer_control.h"
+#include "mesh/steps.h"
 
 namespace nexar::mesh {
-namespace {
-
-// A message of this size does not stay in the second-level cache of any core until its reader comes.
-constexpr std::uint64_t kPastCacheBytes = 4u << 20;
-
-}  // namespace
 
 // Gives an owned receive its memory; an error when the message does not fit.
 Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
@@ -28,8 +22,6 @@ Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
 Result<transport::Sink*> Peer::begin_message(const wire::Header& header) {
   const Result<wire::EagerMessage> message = wire::read_header<wire::EagerMessage>(header);
   if (!message) return message.error();
-  if (message->kind != wire::Kind::kPointToPoint)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} sent a collective's message; none runs", rank_));
   Inbox& inbox = inboxes_[header.group];
   inbox.outstanding_bytes += header.length;
   ++inbox.outstanding_messages;
@@ -104,8 +96,10 @@ void Peer::deliver(Receive& receive, std::unique_ptr<Arrival> arrival) {
 }
 
 Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce& announce) {
-  if (announce.kind != wire::Kind::kPointToPoint)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} announced a collective's message; none runs", rank_));
+  if (announce.kind == wire::Kind::kCollective) {
+    around_.steps.on_announced(rank_, header.group, announce);
+    return {};
+  }
   last_announced_ = announce.transfer;
   if (withdrawn_early_.erase(announce.transfer) > 0) return {};
   Inbox& inbox = inboxes_[header.group];
@@ -127,43 +121,20 @@ Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce&
 void Peer::start_transfer(Receive& receive, GroupId group, Tag tag, std::uint64_t transfer, std::uint64_t bytes) {
   if (auto prepared = prepare(receive, bytes); !prepared) {
     const bool truncated = prepared.error().code() == ErrorCode::kMismatch;
-    send_control(wire::Refuse{.transfer = transfer, .reason = truncated ? wire::RefuseReason::kTruncated : wire::RefuseReason::kCancelled},
-                 group);
+    control_lane_.send(
+        wire::Refuse{.transfer = transfer, .reason = truncated ? wire::RefuseReason::kTruncated : wire::RefuseReason::kCancelled}, group);
     return finish(receive, std::move(prepared).error());
   }
-  send_control(wire::Grant{.transfer = transfer, .bytes = bytes}, group);
-  if (bytes == 0) return finish(receive, Status{0, rank_, tag});
-  incoming_[transfer] = {&receive, tag, bytes, RegionCursor<Region>(std::span<const Region>(receive.regions)), 0};
-}
-
-Result<transport::Sink*> Peer::begin_bulk(const wire::Header& header) {
-  const Result<wire::Bulk> bulk = wire::read_header<wire::Bulk>(header);
-  if (!bulk) return bulk.error();
-  const auto found = incoming_.find(bulk->transfer);
-  bulk_transfer_ = found == incoming_.end() ? 0 : bulk->transfer;
-  if (bulk_transfer_ == 0) return static_cast<transport::Sink*>(nullptr);  // stopped here; the sender may not know yet
-  const Incoming& incoming = found->second;
-  if (bulk->offset != incoming.received || header.length > incoming.bytes - incoming.received)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} sent bytes {} to {} of a transfer that has {} of {}", rank_, bulk->offset,
-                                                  bulk->offset + header.length, incoming.received, incoming.bytes));
-  return &bulk_sink_;
-}
-
-void Peer::take_bulk(base::ByteView bytes) {
-  const auto found = incoming_.find(bulk_transfer_);
-  if (found == incoming_.end()) return;  // stopped in the middle of a frame
-  write(found->second.to, bytes, found->second.bytes >= kPastCacheBytes);
-  found->second.received += bytes.size();
-}
-
-Result<void> Peer::end_bulk(const wire::Header& header) {
-  const auto found = incoming_.find(bulk_transfer_);
-  if (bulk_transfer_ == 0 || found == incoming_.end() || found->second.received < found->second.bytes) return {};
-  const Incoming incoming = found->second;
-  incoming_.erase(found);
-  send_control(wire::Watermark{.transfer = bulk_transfer_, .bytes = incoming.bytes, .final = true}, header.group);
-  finish(*incoming.receive, Status{incoming.bytes, rank_, incoming.tag});
-  return {};
+  if (bytes == 0) {
+    control_lane_.send(wire::Grant{.transfer = transfer}, group);
+    return finish(receive, Status{0, rank_, tag});
+  }
+  MessageSink& sink = messages_arriving_.emplace(transfer, MessageSink(receive, bytes)).first->second;
+  const auto done = [this, transfer, status = Status{bytes, rank_, tag}](const Result<void>& result) {
+    Receive& arrived = messages_arriving_.extract(transfer).mapped().receive();
+    finish(arrived, result ? Result<Status>(status) : Result<Status>(result.error()));
+  };
+  incoming_.grant(transfer, {.owner = {.group = group, .key = tag}, .bytes = bytes, .sink = &sink, .done = done});
 }
 
 // Credit goes back in portions, so that a stream of small messages does not cost a frame each.
@@ -175,10 +146,14 @@ void Peer::give_back(GroupId group, std::uint64_t bytes) {
   if (inbox.due_bytes * 2 < around_.limits.bytes && inbox.due_messages * 2 < around_.limits.messages) return;
   inbox.outstanding_bytes -= inbox.due_bytes;
   inbox.outstanding_messages -= inbox.due_messages;
-  send_control(wire::Credit{.bytes = std::exchange(inbox.due_bytes, 0), .messages = std::exchange(inbox.due_messages, 0)}, group);
+  control_lane_.send(wire::Credit{.bytes = std::exchange(inbox.due_bytes, 0), .messages = std::exchange(inbox.due_messages, 0)}, group);
 }
 
 Result<void> Peer::on_queued(GroupId group, const wire::Queued& queued) {
+  if (queued.kind == wire::Kind::kCollective) {
+    steps_.on_queued(group, queued);
+    return {};
+  }
   Inbox& inbox = inboxes_[group];
   inbox.sender_queues = queued.messages > 0;
   if (inbox.sender_queues) around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
@@ -190,11 +165,15 @@ void Peer::want(const Receive& receive) {
   const auto inbox = inboxes_.find(receive.group);
   if (inbox == inboxes_.end() || !inbox->second.sender_queues) return;
   ++inbox->second.wants;
-  send_control(wire::Want{.any_tag = !receive.tag, .key = receive.tag.value_or(0)}, receive.group);
+  control_lane_.send(wire::Want{.any_tag = !receive.tag, .key = receive.tag.value_or(0)}, receive.group);
 }
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
+  if ((withdraw.transfer & wire::kChosenByReceiver) != 0) {  // it was not announced: we had granted it ahead
+    incoming_.on_withdraw(withdraw);
+    return {};
+  }
   if (withdraw.transfer > last_announced_) {
     if (withdrawn_early_.size() == kWithdrawnEarlyMax)
       return Error(ErrorCode::kRefused,
@@ -206,21 +185,16 @@ Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
     announcement_taken(group);
     return {};
   }
-  const auto found = incoming_.find(withdraw.transfer);
-  if (found == incoming_.end()) return {};
-  Receive* receive = found->second.receive;
-  const Tag tag = found->second.tag;
-  incoming_.erase(found);
-  finish(*receive, Error(ErrorCode::kCancelled, fmt::format("rank {} took its message with tag {} back", rank_, tag)).with_rank(rank_));
+  incoming_.on_withdraw(withdraw);
   return {};
 }
 
 bool Peer::stop(Receive& receive) {
-  const auto found = std::find_if(incoming_.begin(), incoming_.end(), [&](const auto& entry) { return entry.second.receive == &receive; });
-  if (found != incoming_.end()) {
-    const std::uint64_t transfer = found->first;
-    incoming_.erase(found);
-    send_control(wire::Refuse{.transfer = transfer, .reason = wire::RefuseReason::kCancelled}, receive.group);
+  const auto found = std::find_if(messages_arriving_.begin(), messages_arriving_.end(),
+                                  [&](const auto& entry) { return &entry.second.receive() == &receive; });
+  if (found != messages_arriving_.end()) {
+    incoming_.cancel(found->first);
+    messages_arriving_.erase(found);
     return true;
   }
   if (arriving_ == &receive) {

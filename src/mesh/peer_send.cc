@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "mesh/peer.h"
-#include "mesh/peer_control.h"
+#include "mesh/transfer_text.h"
 
 namespace nexar::mesh {
 
@@ -47,29 +47,27 @@ bool Peer::send_eagerly(Send& send) {
   const wire::Header header = wire::header_of(wire::EagerMessage{.key = send.tag}, {.group = send.group, .epoch = around_.epoch},
                                               static_cast<std::uint32_t>(send.bytes));
   RegionCursor<ConstRegion> from{std::span<const ConstRegion>(send.regions)};
-  return link_->send(header, gather(from, static_cast<std::size_t>(send.bytes)));
-}
-
-// The next bytes in one piece: where they are, or copied together when regions are small.
-base::ByteView Peer::gather(RegionCursor<ConstRegion>& from, std::size_t bytes) {
-  const base::ByteView piece = from.piece(bytes);
-  if (piece.size() == bytes) {
-    from.advance(bytes);
-    return piece;
-  }
-  read(from, around_.scratch.first(bytes));
-  return around_.scratch.first(bytes);
+  return link_->send(header, gather(from, static_cast<std::size_t>(send.bytes), around_.scratch));
 }
 
 bool Peer::announce(Send& send) {
-  const wire::Announce message{.key = send.tag, .transfer = next_transfer_, .bytes = send.bytes};
+  const wire::Announce message{.key = send.tag, .transfer = outgoing_.next_number(), .bytes = send.bytes};
   std::vector<std::byte> frame(wire::frame_bytes_max<wire::Announce>());
   frame.resize(wire::encode_frame(message, {.group = send.group, .epoch = around_.epoch}, frame));
-  if (!send_frame(frame)) return false;
-  send.transfer = next_transfer_++;
+  if (link_ != nullptr && !link_->send(*wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes))) return false;
+  send.transfer = outgoing_.take_number();
   send.state = Send::State::kAnnounced;
   announced_[send.transfer] = &send;
   return true;
+}
+
+// Where there is no room nothing is said: it is said again while it waits.
+void Peer::announce(GroupId group, wire::Announce announcement) {
+  if (link_ == nullptr || !ready_) return;
+  announcement.transfer = outgoing_.take_number();
+  std::vector<std::byte> frame(wire::frame_bytes_max<wire::Announce>());
+  frame.resize(wire::encode_frame(announcement, {.group = group, .epoch = around_.epoch}, frame));
+  (void)link_->send(*wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes));
 }
 
 // Sends what waits, in order, as far as credit, announcements and the lane allow. Completions may add to what waits or take from it.
@@ -84,13 +82,13 @@ void Peer::drain(GroupId group, Outbox& box) {
     if (attempt == Attempt::kMustWait) tell_queued(group, box);
     return;
   }
-  if (std::exchange(box.told, false)) send_control(wire::Queued{.messages = 0}, group);
+  if (std::exchange(box.told, false)) control_lane_.send(wire::Queued{.messages = 0}, group);
   box.wants.clear();
 }
 
 void Peer::tell_queued(GroupId group, Outbox& box) {
   if (std::exchange(box.told, true)) return;
-  send_control(wire::Queued{.messages = static_cast<std::uint32_t>(box.waiting.size())}, group);
+  control_lane_.send(wire::Queued{.messages = static_cast<std::uint32_t>(box.waiting.size())}, group);
 }
 
 // A receive of the peer waits for just this message: it is announced past those before it, which that receive does not want.
@@ -104,7 +102,7 @@ bool Peer::satisfy_want(Outbox& box, Send& send) {
 }
 
 Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
-  if (want.kind != wire::Kind::kPointToPoint) return {};
+  if (want.kind == wire::Kind::kCollective) return steps_.on_want(group, want);
   Outbox& box = outbox(group);
   const std::optional<Tag> tag = want.any_tag ? std::nullopt : std::optional<Tag>(want.key);
   const auto waiting = std::find_if(box.waiting.begin(), box.waiting.end(), [&](const Send* send) { return !tag || send->tag == *tag; });
@@ -126,83 +124,51 @@ Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
   return {};
 }
 
-Result<void> Peer::on_grant(const wire::Grant& grant) {
+Result<void> Peer::on_grant(GroupId group, const wire::Grant& grant) {
+  if (grant.ahead) return on_grant_ahead(group, grant);
   const auto found = announced_.find(grant.transfer);
   if (found == announced_.end()) return {};  // taken back meanwhile; the peer learns it
   Send* send = found->second;
   if (grant.offset != 0 || grant.bytes != send->bytes)
     return Error(ErrorCode::kRefused, fmt::format("rank {} granted {} bytes of a message of {}", rank_, grant.bytes, send->bytes));
   announced_.erase(found);
-  const GroupId group = send->group;
   Outbox& box = outbox(group);
   box.announcement_gone();
   if (send->bytes == 0) {
     finish(*send, {});
   } else {
     send->state = Send::State::kGranted;
-    active_.push_back({send, RegionCursor<ConstRegion>(std::span<const ConstRegion>(send->regions)), 0});
-    link_->bulk_ready();
+    outgoing_.begin(grant, {.owner = {.group = group, .key = send->tag}, .regions = send->regions, .done = [send](Result<void> result) {
+                              finish(*send, std::move(result));
+                            }});
   }
   if (link_ != nullptr) drain(group, box);
   return {};
 }
 
-// The next bulk frame: transfers take turns.
-std::optional<transport::BulkSource::Frame> Peer::next() {
-  if (active_.empty()) return std::nullopt;
-  Outgoing& outgoing = active_.front();
-  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(wire::kBulkBytesMax, outgoing.send->bytes - outgoing.offset));
-  const wire::Bulk bulk{.transfer = outgoing.send->transfer, .offset = outgoing.offset};
-  const Frame frame{wire::header_of(bulk, {.group = outgoing.send->group, .epoch = around_.epoch}, static_cast<std::uint32_t>(size)),
-                    gather(outgoing.from, size)};
-  outgoing.offset += size;
-  if (outgoing.offset == outgoing.send->bytes) {
-    sent_[outgoing.send->transfer] = outgoing.send;
-    active_.pop_front();
-  } else {
-    active_.splice(active_.end(), active_, active_.begin());
-  }
-  return frame;
-}
-
-Result<void> Peer::on_watermark(const wire::Watermark& watermark) {
-  const auto found = sent_.find(watermark.transfer);
-  if (!watermark.final || found == sent_.end()) return {};
-  Send* send = found->second;
-  if (watermark.bytes != send->bytes)
-    return Error(ErrorCode::kRefused, fmt::format("rank {} says it has {} bytes of a message of {}", rank_, watermark.bytes, send->bytes));
-  sent_.erase(found);
-  finish(*send, {});
+Result<void> Peer::on_grant_ahead(GroupId group, const wire::Grant& grant) {
+  if (!around_.events.granted_ahead)
+    return Error(ErrorCode::kRefused, fmt::format("rank {} granted a part of an operation ahead, and none runs here", rank_));
+  if (auto kept = outgoing_.keep_ahead(group, grant); !kept) return kept;
+  tell(around_.events.granted_ahead, rank_, group, grant);
   return {};
 }
 
 Result<void> Peer::on_refuse(const wire::Refuse& refuse) {
-  Send* send = release(refuse.transfer);
-  if (send == nullptr) return {};
-  if (refuse.reason == wire::RefuseReason::kTruncated)
-    finish(*send, {});  // the receive was too short: that is the receiver's error
-  else
-    finish(*send,
-           Error(ErrorCode::kCancelled, fmt::format("rank {} no longer wants the message with tag {}", rank_, send->tag)).with_rank(rank_));
+  if (Send* send = release_announced(refuse.transfer); send != nullptr)
+    finish(*send, refusal(rank_, {.group = send->group, .key = send->tag}, refuse.reason));
+  else if (outgoing_.on_refuse(refuse) == OutgoingTransfers::Refused::kAhead)
+    tell(around_.events.refused_ahead, rank_, refuse);
   return {};
 }
 
-// Takes a transfer out of whichever table has it; null when none has.
-Send* Peer::release(std::uint64_t transfer) {
-  Send* send = nullptr;
-  if (const auto announced = announced_.find(transfer); announced != announced_.end()) {
-    send = announced->second;
-    announced_.erase(announced);
-    outbox(send->group).announcement_gone();
-  } else if (const auto done = sent_.find(transfer); done != sent_.end()) {
-    send = done->second;
-    sent_.erase(done);
-  } else if (const auto active =
-                 std::find_if(active_.begin(), active_.end(), [&](const Outgoing& one) { return one.send->transfer == transfer; });
-             active != active_.end()) {
-    send = active->send;
-    active_.erase(active);
-  }
+// Takes out a send that is announced; null when there is none.
+Send* Peer::release_announced(std::uint64_t transfer) {
+  const auto announced = announced_.find(transfer);
+  if (announced == announced_.end()) return nullptr;
+  Send* send = announced->second;
+  announced_.erase(announced);
+  outbox(send->group).announcement_gone();
   return send;
 }
 
@@ -211,9 +177,10 @@ void Peer::cancel(Send& send) {
       Error(ErrorCode::kCancelled, fmt::format("the send of tag {} to rank {} was cancelled", send.tag, rank_)).with_rank(rank_);
   if (send.state == Send::State::kQueued) {
     std::erase(outbox(send.group).waiting, &send);
+  } else if (release_announced(send.transfer) != nullptr) {
+    control_lane_.send(wire::Withdraw{.transfer = send.transfer}, send.group);
   } else {
-    release(send.transfer);
-    send_control(wire::Withdraw{.transfer = send.transfer}, send.group);
+    outgoing_.cancel(send.transfer);
   }
   const GroupId group = send.group;
   finish(send, cancelled);

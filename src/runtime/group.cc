@@ -10,14 +10,15 @@
 namespace nexar {
 namespace {
 
+using runtime::GroupRecord;
 using runtime::NodeCore;
 using runtime::OperationState;
 
 Error invalid(std::string sentence) { return Error(ErrorCode::kInvalidArgument, std::move(sentence)); }
 
-Result<void> check_rank(const NodeCore& core, std::string_view call, Rank rank, bool any_allowed) {
-  if ((any_allowed && rank == kAnySource) || (rank >= 0 && rank < core.size())) return {};
-  return invalid(fmt::format("{}: there is no rank {} in a group of {}", call, rank, core.size()));
+Result<void> check_rank(const GroupRecord& group, std::string_view call, Rank rank, bool any_allowed) {
+  if ((any_allowed && rank == kAnySource) || group.has(rank)) return {};
+  return invalid(fmt::format("{}: there is no rank {} in a group of {}", call, rank, group.size()));
 }
 
 template <typename R>
@@ -33,28 +34,30 @@ Result<void> check_regions(std::string_view call, std::span<const R> regions) {
 }
 
 // Fills in a send or a receive; an error in the arguments leaves it as it was.
-Result<void> prepare_send(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const ConstRegion> regions,
+Result<void> prepare_send(const NodeCore& core, const GroupRecord& group, OperationState& operation, std::span<const ConstRegion> regions,
                           Rank to, Tag tag) {
   if (auto checked = core.check_call("send"); !checked) return checked;
-  if (auto checked = check_rank(core, "send", to, false); !checked) return checked;
+  if (auto checked = check_rank(group, "send", to, false); !checked) return checked;
   if (auto checked = check_regions("send", regions); !checked) return checked;
   operation.kind = OperationState::Kind::kSend;
-  operation.send.group = group;
-  operation.send.peer = to;
+  operation.group = &group;
+  operation.send.group = group.id;
+  operation.send.peer = group.world_rank(to);
   operation.send.tag = tag;
   operation.send.regions.assign(regions.begin(), regions.end());
   operation.send.bytes = mesh::total_bytes(regions);
   return {};
 }
 
-Result<void> prepare_receive(const NodeCore& core, mesh::GroupId group, OperationState& operation, std::span<const Region> regions,
+Result<void> prepare_receive(const NodeCore& core, const GroupRecord& group, OperationState& operation, std::span<const Region> regions,
                              Rank from, const TagFilter& tag) {
   if (auto checked = core.check_call("recv"); !checked) return checked;
-  if (auto checked = check_rank(core, "recv", from, true); !checked) return checked;
+  if (auto checked = check_rank(group, "recv", from, true); !checked) return checked;
   if (auto checked = check_regions("recv", regions); !checked) return checked;
   operation.kind = OperationState::Kind::kReceive;
-  operation.receive.group = group;
-  operation.receive.source = from;
+  operation.group = &group;
+  operation.receive.group = group.id;
+  operation.receive.source = from == kAnySource ? from : group.world_rank(from);
   operation.receive.tag = tag.tag();
   operation.receive.regions.assign(regions.begin(), regions.end());
   operation.receive.capacity = mesh::total_bytes(regions);
@@ -91,18 +94,16 @@ Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<Operati
 
 }  // namespace
 
-Rank Group::rank() const { return core_->rank(); }
-int Group::size() const { return core_->size(); }
+Rank Group::rank() const { return record_->rank; }
+int Group::size() const { return record_->size(); }
+std::uint64_t Group::id() const { return record_->id; }
 
 std::optional<Rank> Group::world_rank(Rank rank) const {
-  if (rank < 0 || rank >= size()) return std::nullopt;
-  return rank;
+  if (!record_->has(rank)) return std::nullopt;
+  return record_->world_rank(rank);
 }
 
-std::optional<Rank> Group::rank_of(Rank world_rank) const {
-  if (world_rank < 0 || world_rank >= core_->size()) return std::nullopt;
-  return world_rank;
-}
+std::optional<Rank> Group::rank_of(Rank world_rank) const { return record_->rank_of(world_rank); }
 
 Result<void> Group::send(const void* data, std::size_t bytes, Rank to, Tag tag) const {
   const ConstRegion region{data, bytes};
@@ -111,7 +112,7 @@ Result<void> Group::send(const void* data, std::size_t bytes, Rank to, Tag tag) 
 
 Result<void> Group::send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
   OperationState operation;
-  if (auto prepared = prepare_send(*core_, id_, operation, regions, to, tag); !prepared) return prepared;
+  if (auto prepared = prepare_send(*core_, *record_, operation, regions, to, tag); !prepared) return prepared;
   Result<Status> result = core_->run(operation, core_->config().p2p_timeout);
   if (!result) return std::move(result).error();
   return {};
@@ -124,13 +125,13 @@ Result<Status> Group::recv(void* data, std::size_t bytes, Rank from, TagFilter t
 
 Result<Status> Group::recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
   OperationState operation;
-  if (auto prepared = prepare_receive(*core_, id_, operation, regions, from, tag); !prepared) return std::move(prepared).error();
+  if (auto prepared = prepare_receive(*core_, *record_, operation, regions, from, tag); !prepared) return std::move(prepared).error();
   return core_->run(operation, core_->config().p2p_timeout);
 }
 
 Result<OwnedMessage> Group::recv_owned(Rank from, TagFilter tag) const {
   OperationState operation;
-  if (auto prepared = prepare_receive(*core_, id_, operation, {}, from, tag); !prepared) return std::move(prepared).error();
+  if (auto prepared = prepare_receive(*core_, *record_, operation, {}, from, tag); !prepared) return std::move(prepared).error();
   make_owned(*core_, operation);
   Result<Status> result = core_->run(operation, core_->config().p2p_timeout);
   if (!result) return std::move(result).error();
@@ -143,9 +144,9 @@ Result<Status> Group::exchange(const void* send_data, std::size_t send_bytes, Ra
   const Region incoming{recv_data, recv_bytes};
   OperationState send_operation;
   OperationState receive_operation;
-  if (auto prepared = prepare_send(*core_, id_, send_operation, std::span(&outgoing, 1), to, send_tag); !prepared)
+  if (auto prepared = prepare_send(*core_, *record_, send_operation, std::span(&outgoing, 1), to, send_tag); !prepared)
     return std::move(prepared).error();
-  if (auto prepared = prepare_receive(*core_, id_, receive_operation, std::span(&incoming, 1), from, recv_tag); !prepared)
+  if (auto prepared = prepare_receive(*core_, *record_, receive_operation, std::span(&incoming, 1), from, recv_tag); !prepared)
     return std::move(prepared).error();
   return core_->run_both(receive_operation, send_operation, core_->config().p2p_timeout);
 }
@@ -157,7 +158,7 @@ Operation Group::start_send(const void* data, std::size_t bytes, Rank to, Tag ta
 
 Operation Group::start_send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
   auto state = std::make_shared<OperationState>();
-  if (auto prepared = prepare_send(*core_, id_, *state, regions, to, tag); !prepared) return failed(std::move(prepared).error());
+  if (auto prepared = prepare_send(*core_, *record_, *state, regions, to, tag); !prepared) return failed(std::move(prepared).error());
   return started(core_, std::move(state));
 }
 
@@ -168,21 +169,23 @@ Operation Group::start_recv(void* data, std::size_t bytes, Rank from, TagFilter 
 
 Operation Group::start_recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
   auto state = std::make_shared<OperationState>();
-  if (auto prepared = prepare_receive(*core_, id_, *state, regions, from, tag); !prepared) return failed(std::move(prepared).error());
+  if (auto prepared = prepare_receive(*core_, *record_, *state, regions, from, tag); !prepared) return failed(std::move(prepared).error());
   return started(core_, std::move(state));
 }
 
 Operation Group::start_recv_owned(Rank from, TagFilter tag) const {
   auto state = std::make_shared<OperationState>();
-  if (auto prepared = prepare_receive(*core_, id_, *state, {}, from, tag); !prepared) return failed(std::move(prepared).error());
+  if (auto prepared = prepare_receive(*core_, *record_, *state, {}, from, tag); !prepared) return failed(std::move(prepared).error());
   make_owned(*core_, *state);
   return started(core_, std::move(state));
 }
 
 Result<std::optional<Status>> Group::probe(Rank from, TagFilter tag) const {
   if (auto checked = core_->check_call("probe"); !checked) return std::move(checked).error();
-  if (auto checked = check_rank(*core_, "probe", from, true); !checked) return std::move(checked).error();
-  return core_->probe(id_, from, tag.tag());
+  if (auto checked = check_rank(*record_, "probe", from, true); !checked) return std::move(checked).error();
+  Result<std::optional<Status>> found = core_->probe(record_->id, from == kAnySource ? from : record_->world_rank(from), tag.tag());
+  if (found && *found) (*found)->source = record_->rank_of((*found)->source).value_or((*found)->source);
+  return found;
 }
 
 }  // namespace nexar

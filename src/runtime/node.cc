@@ -103,7 +103,7 @@ Node::~Node() {
 
 Rank Node::rank() const { return core_->rank(); }
 int Node::size() const { return core_->size(); }
-Group Node::world() const { return {core_, runtime::kWorldGroup}; }
+Group Node::world() const { return {core_, core_->world()}; }
 const Config& Node::config() const { return core_->config(); }
 Result<void> Node::close() { return core_->close(); }
 int Node::host_index() const { return host_index(rank()); }

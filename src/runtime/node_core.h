@@ -2,13 +2,15 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_liveness.cc finds out who is lost and ends the world,
+// node_counters.cc counts.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +24,7 @@
 #include "cluster/formation.h"
 #include "cluster/losses.h"
 #include "cluster/view.h"
+#include "collective/collectives.h"
 #include "crypto/identity.h"
 #include "io/epoll_loop.h"
 #include "io/event_descriptor.h"
@@ -35,14 +38,12 @@
 #include "nexar/seed.h"
 #include "runtime/call_gate.h"
 #include "runtime/engine.h"
+#include "runtime/group_record.h"
 #include "runtime/operation_state.h"
 #include "transport/peer_verifier.h"
 #include "transport/quic/endpoint.h"
 
 namespace nexar::runtime {
-
-// The group of all ranks.
-inline constexpr mesh::GroupId kWorldGroup = 1;
 
 class NodeCore final : private transport::PeerVerifier, private transport::quic::LinkAcceptor {
  public:
@@ -88,6 +89,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<int> descriptor(OperationState& operation);
   std::optional<std::size_t> wait_any(std::span<OperationState* const> operations, std::optional<std::chrono::nanoseconds> limit);
 
+  // Groups. The world's is there from form() on; records live as long as the node.
+  GroupRecord* world() { return &groups_.front(); }
+  GroupRecord* add_group(mesh::GroupId id, std::vector<Rank> members, Rank rank);
+
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
   Result<std::chrono::nanoseconds> ping(Rank peer);
   Result<NodeCounters> counters();
@@ -128,6 +133,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void finish(OperationState& operation, Result<Status> result);
   void stop(OperationState& operation);
 
+  // Collectives (node_collectives.cc).
+  void begin_collectives();
+  void add_collective_events(mesh::Events& events);
+
   // Liveness (node_liveness.cc).
   void beat();
   void send_heartbeat(Rank rank);
@@ -160,7 +169,10 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
   std::unique_ptr<cluster::Formation> formation_;
-  std::unique_ptr<mesh::Mesh> mesh_;  // from form() on
+  std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
+  std::unique_ptr<collective::Collectives> collectives_;  // likewise
+  std::unique_ptr<io::Timer> collective_timer_;
+  std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread
   std::unordered_set<OperationState*> active_;
 
   Completion formed_;

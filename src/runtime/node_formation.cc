@@ -23,6 +23,7 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     log_.set_context("epoch", std::to_string(view_.epoch));
     heartbeats_.resize(view_.members.size());
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events());
+    begin_collectives();
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
     if (closed_.load(std::memory_order_acquire)) return;
@@ -60,7 +61,7 @@ wire::Hello NodeCore::hello() const {
 }
 
 mesh::Events NodeCore::mesh_events() {
-  return {
+  mesh::Events events{
       .ready = [this](Rank rank) { on_linked(rank); },
       .lost = [this](Rank rank, const transport::LinkEnd& end) { on_lost(rank, end); },
       .pong = [this](Rank rank, const wire::Pong& pong) { on_pong(rank, pong); },
@@ -69,6 +70,8 @@ mesh::Events NodeCore::mesh_events() {
       .revoked = [this](Rank rank, const wire::Revoke& revoke) { on_revoked(rank, revoke); },
       .aborted = [this](Rank rank, const std::string& reason) { on_aborted(rank, reason); },
   };
+  add_collective_events(events);
+  return events;
 }
 
 // A peer's certificate must be of our authority; whether it is a member is asked when it says hello.

@@ -52,7 +52,11 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 }
 
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
-  if (!engine_->wait(operation.completion, deadline(limit))) {
+  if (!engine_->wait(operation.completion, deadline(limit)) && operation.kind == OperationState::Kind::kCollective) {
+    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
+                                                                    operation.call->descriptor.to_text(), base::format_duration(*limit)))
+                                 .with_rank(operation.group->rank));
+  } else if (!operation.completion.is_done()) {
     const bool sending = operation.kind == OperationState::Kind::kSend;
     const Rank peer = sending ? operation.send.peer : operation.receive.source;
     const std::string who = peer == kAnySource ? "any rank" : fmt::format("rank {}", peer);
@@ -149,6 +153,11 @@ void NodeCore::begin(OperationState& operation) {
         finish(operation, std::move(result).error());
     };
     mesh_->send(operation.send);
+  } else if (operation.kind == OperationState::Kind::kCollective) {
+    operation.call->done = [this, &operation](Result<void> result) {
+      finish(operation, result ? Result<Status>(Status{}) : Result<Status>(std::move(result).error()));
+    };
+    collectives_->begin(*operation.call);
   } else {
     operation.receive.done = [this, &operation](Result<Status> result) { finish(operation, std::move(result)); };
     mesh_->receive(operation.receive);
@@ -158,6 +167,8 @@ void NodeCore::begin(OperationState& operation) {
 void NodeCore::stop(OperationState& operation) {
   if (operation.kind == OperationState::Kind::kSend)
     mesh_->cancel(operation.send);
+  else if (operation.kind == OperationState::Kind::kCollective)
+    collectives_->cancel(*operation.call, operation.verdict.value_or(Error(ErrorCode::kCancelled, "the operation was cancelled")));
   else
     mesh_->cancel(operation.receive);
 }
@@ -165,7 +176,9 @@ void NodeCore::stop(OperationState& operation) {
 void NodeCore::finish(OperationState& operation, Result<Status> result) {
   if (std::exchange(operation.active, false)) active_.erase(&operation);
   if (operation.unattended) engine_->need_background(false);
-  if (!result && result.error().code() == ErrorCode::kCancelled && operation.verdict)
+  if (result && operation.group != nullptr) result->source = operation.group->rank_of(result->source).value_or(result->source);
+  const bool ours = operation.kind != OperationState::Kind::kCollective;  // of a collective the error has more to say
+  if (!result && ours && result.error().code() == ErrorCode::kCancelled && operation.verdict)
     operation.result.emplace(*operation.verdict);
   else
     operation.result.emplace(std::move(result));

@@ -51,7 +51,13 @@ Result<int> Operation::descriptor() {
 }
 
 std::vector<std::byte> Operation::take_bytes() {
-  return state_ != nullptr && done() ? std::exchange(state_->owned, {}) : std::vector<std::byte>();
+  if (state_ == nullptr || !done()) return {};
+  return std::exchange(state_->call != nullptr ? state_->call->string : state_->owned, {});
+}
+
+std::vector<std::vector<std::byte>> Operation::take_strings() {
+  if (state_ == nullptr || !done() || state_->call == nullptr) return {};
+  return std::exchange(state_->call->strings, {});
 }
 
 void OperationGroup::add(Operation operation) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective/call.h"
 #include "io/event_descriptor.h"
 #include "mesh/message.h"
 #include "nexar/message.h"
@@ -15,16 +16,19 @@
 namespace nexar::runtime {
 
 class NodeCore;
+struct GroupRecord;
 
 // Owned by the caller's Operation, or by a blocking call's stack. The engine holds a pointer between start and completion.
 struct OperationState {
-  enum class Kind : std::uint8_t { kNone, kSend, kReceive };
+  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective };
 
   Kind kind = Kind::kNone;
   std::shared_ptr<NodeCore> core;  // of an Operation; a blocking call needs none
   mesh::Send send;
   mesh::Receive receive;
-  std::vector<std::byte> owned;  // what an owned receive got
+  collective::Call* call = nullptr;    // of a collective; lies beside this (collective_state.h)
+  const GroupRecord* group = nullptr;  // whose ranks the caller speaks of
+  std::vector<std::byte> owned;        // what an owned receive got
 
   // Written on the engine before the completion is done, read after it.
   std::optional<Result<Status>> result;

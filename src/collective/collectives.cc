@@ -1,0 +1,153 @@
+#include "collective/collectives.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "collective/outcome.h"
+
+namespace nexar::collective {
+namespace {
+
+// Operations that are kept for later calls; each has some KiB, or more after a large plan.
+constexpr std::size_t kUnusedMax = 64;
+
+}  // namespace
+
+Collectives::Collectives(Environment environment, const plan::Chooser& chooser, const Timeouts& timeouts)
+    : environment_(std::move(environment)),
+      timeouts_(timeouts),
+      planner_(chooser),
+      around_{environment_.port, planner_, scratch_, timeouts_,
+              [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
+
+void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self) {
+  auto group = std::make_unique<GroupState>();
+  group->id = id;
+  group->members = std::move(members);
+  group->self = self;
+  const bool added = groups_.emplace(id, std::move(group)).second;
+  NEXAR_ASSERT(added, "a group is made once");
+}
+
+GroupState* Collectives::find(mesh::GroupId id) {
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+void Collectives::begin(Call& call) {
+  GroupState* group = find(call.group);
+  NEXAR_ASSERT(group != nullptr, "a call is made on a group that exists");
+  const Sequence sequence = ++group->last_entered;
+  if (const Error* over = environment_.port.verdict(); over != nullptr)
+    return std::exchange(call.done, nullptr)(of_operation(*over, call.descriptor, sequence));
+  if (!early_verdicts_.empty()) {
+    if (const auto early = early_verdicts_.find({group->id, sequence}); early != early_verdicts_.end()) {
+      const Error verdict = early->second;
+      early_verdicts_.erase(early);
+      group->remember({sequence, call.descriptor, verdict});
+      environment_.port.skip(group->id, sequence);
+      return std::exchange(call.done, nullptr)(verdict);
+    }
+  }
+  if (call.refusal) return refuse(call, *group, sequence, *call.refusal);
+  if (group->running.size() >= kInFlightMax)
+    return refuse(call, *group, sequence,
+                  Error(ErrorCode::kOverloaded, fmt::format("{} collectives are in flight on the group already", kInFlightMax)));
+
+  const base::Time now = environment_.now();
+  watch_from(now + std::min(kProbeAfter, call.deadline.value_or(kProbeAfter)));
+  if (unused_.size() > kUnusedMax) unused_.resize(kUnusedMax);
+  running_.push_back(unused());
+  Operation& operation = *running_.back();
+  group->running.push_back(&operation);
+  call.running = &operation;
+  operation.begin(call, *group, sequence, now);
+}
+
+std::unique_ptr<Operation> Collectives::unused() {
+  if (unused_.empty()) return std::make_unique<Operation>(around_);
+  std::unique_ptr<Operation> one = std::move(unused_.back());
+  unused_.pop_back();
+  return one;
+}
+
+// Nothing of it was sent; whoever waits for this rank's part learns that none will come.
+void Collectives::refuse(Call& call, GroupState& group, Sequence sequence, const Error& error) {
+  const Error verdict = verdict_for_others(error, group.self, call.descriptor, sequence);
+  group.remember({sequence, std::nullopt, verdict});
+  environment_.port.skip(group.id, sequence);
+  for (Rank rank = 0; rank < group.size(); ++rank)
+    if (rank != group.self)
+      environment_.port.tell(group.members[static_cast<std::size_t>(rank)], group.id, wire::Verdict{sequence, verdict});
+  std::exchange(call.done, nullptr)(of_operation(error, call.descriptor, sequence));
+}
+
+void Collectives::on_ended(Operation& operation, Result<void> result) {
+  Call& call = operation.call();
+  std::erase(operation.group().running, &operation);
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return one.get() == &operation; });
+  std::unique_ptr<Operation> one = std::move(*found);
+  running_.erase(found);
+  one->release();
+  unused_.push_back(std::move(one));  // not destroyed here: it is what called
+  call.running = nullptr;
+  std::exchange(call.done, nullptr)(std::move(result));
+}
+
+void Collectives::cancel(Call& call, const Error& error) {
+  if (call.running != nullptr) call.running->fail(error);
+}
+
+void Collectives::on_verdict(mesh::GroupId id, const wire::Verdict& verdict) {
+  GroupState* group = find(id);
+  if (group != nullptr && verdict.sequence <= group->last_entered) {
+    if (Operation* operation = group->find(verdict.sequence); operation != nullptr) operation->end_with(verdict.error);
+    return;
+  }
+  if (early_verdicts_.size() < kEarlyVerdictsMax) early_verdicts_.try_emplace({id, verdict.sequence}, verdict.error);
+}
+
+void Collectives::on_probe(Rank from, mesh::GroupId id, const wire::Probe& probe) {
+  GroupState* group = find(id);
+  if (group == nullptr || probe.sequence > group->last_entered)
+    return environment_.port.tell(from, id, wire::ProbeReply{probe.sequence, wire::OperationState::kNotEntered});
+  const std::optional<Rank> rank = group->rank_of(from);
+  if (!rank) return;
+  if (Operation* operation = group->find(probe.sequence); operation != nullptr) return operation->on_probe(*rank, probe);
+  const Ended* ended = group->recall(probe.sequence);
+  if (ended == nullptr) return environment_.port.tell(from, id, wire::ProbeReply{probe.sequence, wire::OperationState::kDone});
+  const bool succeeded = !ended->verdict;
+  environment_.port.tell(
+      from, id, wire::ProbeReply{probe.sequence, succeeded ? wire::OperationState::kDone : wire::OperationState::kEnded, ended->call});
+  if (!succeeded) environment_.port.tell(from, id, wire::Verdict{probe.sequence, *ended->verdict});
+}
+
+void Collectives::on_reply(Rank from, mesh::GroupId id, const wire::ProbeReply& reply) {
+  GroupState* group = find(id);
+  if (group == nullptr) return;
+  const std::optional<Rank> rank = group->rank_of(from);
+  Operation* operation = group->find(reply.sequence);
+  if (rank && operation != nullptr) operation->on_reply(*rank, reply);
+}
+
+void Collectives::watch_from(base::Time time) {
+  if (time >= wake_at_) return;
+  wake_at_ = time;
+  environment_.wake_at(time);
+}
+
+// An operation that ends takes only itself out.
+void Collectives::tick() {
+  const base::Time now = environment_.now();
+  wake_at_ = base::Time::max();
+  std::vector<Operation*> all;
+  for (const auto& one : running_) all.push_back(one.get());
+  base::Time next = base::Time::max();
+  for (Operation* operation : all) next = std::min(next, operation->tick(now));
+  if (next != base::Time::max()) watch_from(next);
+}
+
+}  // namespace nexar::collective

@@ -1,0 +1,81 @@
+// The collectives of a node: who is in which operation, and what becomes of it.
+//
+// Every call uses the next sequence number of its group, also one that fails before anything is sent. What a rank learns about operations
+// that it has not entered yet is kept until it does.
+//
+// Thread: engine. Owned by the node; calls have ended before it goes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/call.h"
+#include "collective/group_state.h"
+#include "collective/operation.h"
+#include "collective/scratch_pool.h"
+#include "mesh/step.h"
+#include "plan/planner.h"
+
+namespace nexar::collective {
+
+// Verdicts about operations that this rank has not entered: a rank that is so late that more have ended without it gets to know of the
+// others when it asks.
+inline constexpr std::size_t kEarlyVerdictsMax = 1024;
+
+class Collectives {
+ public:
+  struct Environment {
+    mesh::StepPort& port;
+    std::function<base::Time()> now;
+    std::function<void(base::Time)> wake_at;  // tick() is to be called then, and not later because of an earlier call
+  };
+
+  Collectives(Environment environment, const plan::Chooser& chooser, const Timeouts& timeouts);
+
+  // A group that this node is a member of, with its members' ranks in the world in the order of their ranks here. Once.
+  void add_group(mesh::GroupId id, std::vector<Rank> members, Rank self);
+
+  // The call's `done` is called once, perhaps before this returns.
+  void begin(Call& call);
+
+  // Ends a call that has not ended, and tells the others.
+  void cancel(Call& call, const Error& error);
+
+  // Frames of a peer, by its rank in the world.
+  void on_verdict(mesh::GroupId group, const wire::Verdict& verdict);
+  void on_probe(Rank from, mesh::GroupId group, const wire::Probe& probe);
+  void on_reply(Rank from, mesh::GroupId group, const wire::ProbeReply& reply);
+
+  // Looks after everything that waits.
+  void tick();
+
+  std::size_t running() const { return running_.size(); }
+  plan::Planner& planner() { return planner_; }
+  const ScratchPool& scratch() const { return scratch_; }
+
+ private:
+  GroupState* find(mesh::GroupId id);
+  void refuse(Call& call, GroupState& group, Sequence sequence, const Error& error);
+  void watch_from(base::Time time);
+  void on_ended(Operation& operation, Result<void> result);
+  std::unique_ptr<Operation> unused();
+
+  Environment environment_;
+  const Timeouts timeouts_;
+  plan::Planner planner_;
+  ScratchPool scratch_;
+  Operation::Surroundings around_;
+  std::unordered_map<mesh::GroupId, std::unique_ptr<GroupState>> groups_;
+  std::map<std::pair<mesh::GroupId, Sequence>, Error> early_verdicts_;
+  std::vector<std::unique_ptr<Operation>> running_;
+  std::vector<std::unique_ptr<Operation>> unused_;
+  base::Time wake_at_ = base::Time::max();
+};
+
+}  // namespace nexar::collective

@@ -1,0 +1,117 @@
+#include "collective/operation.h"
+
+#include <utility>
+
+#include "base/assert.h"
+
+namespace nexar::collective {
+
+void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Time now) {
+  NEXAR_ASSERT(call_ == nullptr, "an operation has one call at a time");
+  call_ = &call;
+  group_ = &group;
+  steps_.group = group.id;
+  steps_.sequence = sequence;
+  steps_.fingerprint = call.descriptor.fingerprint();
+  steps_.owner = this;
+  moved_ = false;
+  last_moved_ = now;
+  next_probe_ = now + kProbeAfter;
+  deadline_ = call.deadline ? std::optional(now + *call.deadline) : std::nullopt;
+  seen_.clear();
+  stages_.begin(call);
+  around_.port.enter(steps_);
+  begun_ = true;
+  next_stage();
+}
+
+void Operation::next_stage() {
+  Result<std::optional<Stage>> stage = stages_.next();
+  if (!stage) return end(std::move(stage).error(), true);
+  if (!*stage) return end({}, false);
+  if (auto started = start(**stage); !started) return end(std::move(started), true);
+  check();
+}
+
+Result<void> Operation::start(const Stage& stage) {
+  const std::optional<Error> failed = run_.error();  // before the first stage
+  run_.reset();
+  if (failed) return *failed;
+  Result<std::shared_ptr<const plan::Plan>> plan =
+      around_.planner.plan(stage.shape, stage.algorithm_asked ? call_->algorithm : std::string_view());
+  if (!plan) return std::move(plan).error();
+  const std::uint64_t scratch = (*plan)->scratch_count * (*plan)->shape.element_bytes;
+  if (scratch > scratch_.bytes) {
+    around_.scratch.give(std::exchange(scratch_, {}));
+    Result<ScratchPool::Block> block = around_.scratch.take(scratch);
+    if (!block) return std::move(block).error();
+    scratch_ = *std::move(block);
+  }
+  run_.start({*std::move(plan), stage.input, stage.output, scratch_.memory.get(), call_->reducer ? &*call_->reducer : nullptr, call_->op,
+              group_->members, &around_.port, &steps_});
+  return {};
+}
+
+// Looks at what the run has come to; not while it is under way.
+void Operation::check() {
+  if (!begun_ || run_.is_walking()) return;
+  if (run_.error()) return end(*run_.error(), around_.port.verdict() == nullptr);
+  if (run_.is_done()) next_stage();
+}
+
+void Operation::end(Result<void> result, bool tell) {
+  around_.port.leave(steps_);
+  run_.reset();
+  around_.scratch.give(std::exchange(scratch_, {}));
+  begun_ = false;
+  if (!result) {
+    const Error error = of_operation(std::move(result).error(), call_->descriptor, steps_.sequence);
+    const Error verdict = tell ? verdict_for_others(error, group_->self, call_->descriptor, steps_.sequence) : error;
+    group_->remember({steps_.sequence, call_->descriptor, verdict});
+    if (tell)
+      for (Rank rank = 0; rank < group_->size(); ++rank)
+        if (rank != group_->self)
+          around_.port.tell(group_->members[static_cast<std::size_t>(rank)], group_->id, wire::Verdict{steps_.sequence, verdict});
+    return around_.ended(*this, error);
+  }
+  group_->remember({steps_.sequence, call_->descriptor, std::nullopt});
+  around_.ended(*this, {});
+}
+
+void Operation::fail(const Error& error) {
+  run_.fail(error);
+  check();
+}
+
+void Operation::end_with(const Error& verdict) { end(verdict, false); }
+
+void Operation::take(mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes) {
+  moved_ = true;
+  run_.take(receive, offset, bytes);
+}
+
+void Operation::on_sent(mesh::StepSend& send) {
+  moved_ = true;
+  run_.on_sent(send);
+  check();
+}
+
+void Operation::on_received(mesh::StepReceive& receive) {
+  moved_ = true;
+  run_.on_received(receive);
+  check();
+}
+
+// Its fingerprint says that it called something else; what that was it is asked, and told what was called here.
+void Operation::on_disagreement(Rank peer) {
+  if (const std::optional<Rank> rank = group_->rank_of(peer)) ask(*rank);
+}
+
+void Operation::on_other_size(Rank peer, std::uint64_t theirs, std::uint64_t ours) {
+  const std::optional<Rank> rank = group_->rank_of(peer);
+  fail(other_size(group_->self, ours, rank.value_or(-1), theirs, call_->descriptor, steps_.sequence));
+}
+
+void Operation::on_failed(const Error& error) { fail(error); }
+
+}  // namespace nexar::collective

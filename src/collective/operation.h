@@ -1,0 +1,112 @@
+// One collective in flight: its plans, its sequence number, and what is known of the other ranks in it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/call.h"
+#include "collective/group_state.h"
+#include "collective/outcome.h"
+#include "collective/plan_run.h"
+#include "collective/scratch_pool.h"
+#include "collective/stages.h"
+#include "mesh/step.h"
+#include "plan/planner.h"
+#include "wire/operation_messages.h"
+
+namespace nexar::collective {
+
+// How long nothing may come before the sources are asked what they do: longer than any scheduling delay that is no problem.
+inline constexpr base::Duration kProbeAfter = std::chrono::milliseconds(50);
+
+struct Timeouts {
+  base::Duration entry = std::chrono::minutes(10);
+  base::Duration progress = std::chrono::seconds(30);
+};
+
+// Thread: engine. Owned by Collectives, which uses it again for another call.
+class Operation final : private mesh::StepOwner {
+ public:
+  // What an operation needs of those around it.
+  struct Surroundings {
+    mesh::StepPort& port;
+    plan::Planner& planner;
+    ScratchPool& scratch;
+    const Timeouts& timeouts;
+    // The operation is over and may be used again: the last thing that it does.
+    std::function<void(Operation&, Result<void>)> ended;
+  };
+
+  explicit Operation(Surroundings& around) : around_(around) {}
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Ends perhaps before it returns.
+  void begin(Call& call, GroupState& group, Sequence sequence, base::Time now);
+
+  // Out of use, until it begins again.
+  void release() { call_ = nullptr; }
+
+  Sequence sequence() const { return steps_.sequence; }
+  Call& call() const { return *call_; }
+  GroupState& group() const { return *group_; }
+  wire::Progress progress() const { return run_.progress(); }
+
+  // Ends it for a reason of this rank's, which the others are told.
+  void fail(const Error& error);
+  // Ends it because another rank has; nobody is told.
+  void end_with(const Error& verdict);
+
+  // What other ranks of the group say about themselves.
+  void on_probe(Rank from, const wire::Probe& probe);
+  void on_reply(Rank from, const wire::ProbeReply& reply);
+
+  // Asks, and ends what has taken too long (operation_watch.cc). Returns when to be called next; it may have ended.
+  base::Time tick(base::Time now);
+
+ private:
+  // mesh::StepOwner
+  void take(mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes) override;
+  void on_sent(mesh::StepSend& send) override;
+  void on_received(mesh::StepReceive& receive) override;
+  void on_progress() override { moved_ = true; }
+  void on_disagreement(Rank peer) override;
+  void on_other_size(Rank peer, std::uint64_t theirs, std::uint64_t ours) override;
+  void on_failed(const Error& error) override;
+
+  void check();
+  void next_stage();
+  Result<void> start(const Stage& stage);
+  void end(Result<void> result, bool tell);
+
+  // operation_watch.cc
+  void ask(Rank rank);
+  void ask_those_waited_for();
+  void learn(Rank rank, wire::OperationState state, const wire::Progress& progress);
+  Seen& seen(Rank rank);
+  bool somebody_is_missing() const;
+  base::Duration probe_interval() const;
+
+  Surroundings& around_;
+  Call* call_ = nullptr;  // null while it is not in use
+  GroupState* group_ = nullptr;
+  mesh::StepOperation steps_;
+  Stages stages_;
+  PlanRun run_;
+  ScratchPool::Block scratch_;
+  bool begun_ = false;  // past enter(): failures end it at once
+
+  bool moved_ = false;  // since the last tick
+  base::Time last_moved_{};
+  base::Time next_probe_{};
+  std::optional<base::Time> deadline_;
+  std::vector<Seen> seen_;  // of ranks that were asked or have asked
+  std::vector<Rank> waited_for_;
+};
+
+}  // namespace nexar::collective

@@ -1,0 +1,207 @@
+// Every algorithm on real elements, over links that reorder and cut, against a serial oracle.
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collective/network.h"
+#include "plan/cases.h"
+#include "plan/plan.h"
+
+namespace nexar::collective::test {
+namespace {
+
+using enum OperationId;
+using plan::Shape;
+using Value = std::uint32_t;
+
+// x -> m x + c on 16 bits each: composition is associative and does not commute.
+Value compose(Value first, Value then) {
+  const Value m = (first >> 16) * (then >> 16) & 0xffff;
+  const Value c = ((first & 0xffff) * (then >> 16) + (then & 0xffff)) & 0xffff;
+  return m << 16 | c;
+}
+
+UserOp composition(bool commutes) {
+  return user_op<Value>("compose", commutes, [](std::span<const Value> left, std::span<const Value> right, std::span<Value> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = compose(left[i], right[i]);
+  });
+}
+
+Value value(Rank rank, std::uint64_t i) { return (static_cast<Value>(rank) + 3) * 0x10001u + static_cast<Value>(i) * 0x20007u; }
+
+// What the caller of one rank has.
+struct Caller {
+  std::vector<Value> input;
+  std::vector<Value> output;
+  Call call;
+  bool ended = false;
+  Result<void> result;
+};
+
+class Serial {
+ public:
+  explicit Serial(const std::vector<Shape>& shapes) : shapes_(shapes) {}
+
+  std::vector<Value> expected(Rank rank) const {
+    const Shape& shape = at(rank);
+    std::vector<Value> values;
+    for (std::uint64_t i = 0; i < shape.output_count(); ++i) values.push_back(element(shape, i));
+    return values;
+  }
+
+ private:
+  const Shape& at(Rank rank) const { return shapes_[static_cast<std::size_t>(rank)]; }
+
+  Value reduced(const Shape& shape, Rank first, Rank end, std::uint64_t i) const {
+    Value sum = value(first, i);
+    for (Rank rank = first + 1; rank < end; ++rank) sum = shape.ordered ? compose(sum, value(rank, i)) : sum + value(rank, i);
+    return shape.average ? sum / static_cast<Value>(end - first) : sum;
+  }
+
+  // Which slot element i of the output lies in, and where in it.
+  static std::pair<Rank, std::uint64_t> slot(const plan::Cut& cut, std::uint64_t i) {
+    Rank rank = 0;
+    while (i >= cut.piece(rank).end()) ++rank;
+    return {rank, i - cut.piece(rank).first};
+  }
+
+  Value element(const Shape& shape, std::uint64_t i) const {
+    switch (shape.operation) {
+      case kAllReduce:
+      case kReduce: return reduced(shape, 0, shape.size, i);
+      case kScan: return reduced(shape, 0, shape.rank + 1, i);
+      case kExclusiveScan: return shape.rank == 0 ? 0 : reduced(shape, 0, shape.rank, i);
+      case kReduceScatter:
+      case kReduceScatterV: return reduced(shape, 0, shape.size, shape.input_slots().piece(shape.rank).first + i);
+      case kBroadcast: return value(shape.root, i);
+      case kScatter:
+      case kScatterV: return value(shape.root, at(shape.root).input_slots().piece(shape.rank).first + i);
+      case kAllToAll:
+      case kAllToAllV: {
+        const auto [from, offset] = slot(shape.output_slots(), i);
+        return value(from, at(from).input_slots().piece(shape.rank).first + offset);
+      }
+      default: {
+        const auto [from, offset] = slot(shape.output_slots(), i);
+        return value(from, offset);
+      }
+    }
+  }
+
+  const std::vector<Shape>& shapes_;
+};
+
+void prepare(Caller& caller, const Shape& shape, std::string_view algorithm) {
+  Call& call = caller.call;
+  call.group = Network::kGroup;
+  call.shape = shape;
+  call.algorithm = algorithm;
+  call.descriptor.operation = shape.operation;
+  call.descriptor.count = shape.count;
+  if (plan::reduces(shape.operation)) {
+    const bool ours = !shape.ordered;
+    if (ours) call.op = shape.average ? ReduceOp::kAvg : ReduceOp::kSum;
+    call.reducer =
+        ours ? reduce::Reducer::make(DataType::kU32, *call.op).value() : reduce::Reducer::make(DataType::kU32, composition(false)).value();
+  }
+  const plan::Slice input = plan::input_of(shape);
+  caller.input.assign(shape.alias() == plan::Alias::kSame || shape.alias() == plan::Alias::kInputInOutput ? 0 : shape.input_count(), 99);
+  caller.output.assign(shape.alias() == plan::Alias::kOutputInInput ? 0 : shape.output_count(), 77);
+  std::vector<Value>& holder = input.buffer == plan::Buffer::kInput ? caller.input : caller.output;
+  const bool gives = shape.operation != kBroadcast || shape.is_root();
+  for (std::uint64_t i = 0; gives && i < input.count; ++i) holder[input.first + i] = value(shape.rank, i);
+  call.input = caller.input.data();
+  call.output = caller.output.data();
+  call.done = [&caller](Result<void> result) {
+    caller.ended = true;
+    caller.result = std::move(result);
+  };
+}
+
+std::vector<Value> result_of(const Caller& caller) {
+  const plan::Slice output = plan::output_of(caller.call.shape);
+  const std::vector<Value>& holder = output.buffer == plan::Buffer::kInput ? caller.input : caller.output;
+  return {holder.begin() + static_cast<std::ptrdiff_t>(output.first),
+          holder.begin() + static_cast<std::ptrdiff_t>(output.first + output.count)};
+}
+
+// Several calls in flight on one group, entered by the ranks at random times.
+void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed) {
+  const auto size = static_cast<Rank>(calls[0].shapes.size());
+  Network network(size, seed, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20);
+  std::vector<std::vector<Caller>> callers(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    callers[i] = std::vector<Caller>(static_cast<std::size_t>(size));
+    for (Rank rank = 0; rank < size; ++rank)
+      prepare(callers[i][static_cast<std::size_t>(rank)], calls[i].shapes[static_cast<std::size_t>(rank)], calls[i].algorithm->name);
+  }
+  std::vector<std::size_t> begun(static_cast<std::size_t>(size), 0);
+  for (std::size_t left = calls.size() * begun.size(); left > 0;) {
+    const std::size_t rank = network.random()() % begun.size();
+    if (begun[rank] == calls.size()) continue;
+    network.rank(static_cast<Rank>(rank)).begin(callers[begun[rank]++][rank].call);
+    --left;
+    int steps = static_cast<int>(network.random()() % 4);
+    network.run([&] { return steps-- == 0; });
+  }
+  network.run();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Serial serial(calls[i].shapes);
+    for (Rank rank = 0; rank < size; ++rank) {
+      const Caller& caller = callers[i][static_cast<std::size_t>(rank)];
+      ASSERT_TRUE(caller.ended) << calls[i].to_text() << " rank " << rank << " seed " << seed;
+      ASSERT_TRUE(caller.result) << calls[i].to_text() << ": " << caller.result.error().to_string();
+      EXPECT_EQ(result_of(caller), serial.expected(rank)) << calls[i].to_text() << " rank " << rank << " seed " << seed;
+    }
+  }
+  for (Rank rank = 0; rank < size; ++rank) EXPECT_EQ(network.rank(rank).running(), 0u);
+}
+
+// A user op has no neutral element for rank 0 of an exclusive scan.
+bool has_meaning(const plan::Call& call) { return !(call.shapes[0].operation == kExclusiveScan && call.shapes[0].ordered); }
+
+// An average of a user op does not exist.
+plan::Call with_our_op(plan::Call call) {
+  for (Shape& shape : call.shapes)
+    if (shape.ordered) shape.average = false;
+  return call;
+}
+
+class Algorithms : public testing::TestWithParam<Rank> {};
+
+TEST_P(Algorithms, GiveWhatASerialProgramGives) {
+  const Rank size = GetParam();
+  std::uint64_t seed = static_cast<std::uint64_t>(size) * 1000;
+  for (const plan::Algorithm* algorithm : plan::every_algorithm())
+    for (const std::uint64_t count : {0, 1, static_cast<int>(size), 31})
+      for (const int segments : {1, 3})
+        for (const plan::Call& call : plan::calls_of(*algorithm, size, count, segments)) {
+          if (!has_meaning(call)) continue;
+          expect_right({with_our_op(call)}, ++seed);
+          if (HasFatalFailure()) return;
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Algorithms, testing::Range<Rank>(1, 10));
+
+TEST(Collectives, RunInFlightTogetherWithoutDisturbingEachOther) {
+  std::mt19937_64 random(5);
+  const std::vector<const plan::Algorithm*> all = plan::every_algorithm();
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto size = static_cast<Rank>(2 + random() % 5);
+    std::vector<plan::Call> calls;
+    while (calls.size() < 16) {
+      const auto variants = plan::calls_of(*all[random() % all.size()], size, random() % 100, 1 + static_cast<int>(random() % 3));
+      if (variants.empty()) continue;
+      const plan::Call call = with_our_op(variants[random() % variants.size()]);
+      if (has_meaning(call)) calls.push_back(call);
+    }
+    expect_right(calls, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace nexar::collective::test
