@@ -13,6 +13,7 @@ std::string describe(const OperationState& operation) {
   switch (operation.kind) {
     case OperationState::Kind::kSend: return fmt::format("a send to rank {}", operation.send.peer);
     case OperationState::Kind::kCall: return fmt::format("a call of {} on rank {}", operation.call.name, operation.call.peer);
+    case OperationState::Kind::kCompound: return "an operation of several parts";
     default: break;
   }
   const Rank source = operation.receive.source;

@@ -22,6 +22,7 @@
 #include "launch/launch.h"
 #include "nexar/node.h"
 #include "nexar/seed.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -168,6 +169,8 @@ void add_bench_join(CLI::App& bench, Action& action) {
   join->add_flag("--worker", options->worker)->group("");
   join->add_option("--started", options->started)->group("");
   join->add_option("--json", options->json, "Write the row to a file, or - for standard output");
+  add_examples(*join, {"nexar bench join -n 16                 processes of this host",
+                       "nexar bench join -n 16 --in-process    nodes of one process"});
   join->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

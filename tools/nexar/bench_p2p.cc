@@ -24,6 +24,7 @@
 #include "io/thread.h"
 #include "launch/launch.h"
 #include "nexar/node.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -329,6 +330,9 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_flag("--ping", options->ping, "Also ping the control lane, idle and while a gigabyte is sent");
   p2p->add_flag("!--no-pin", options->pin, "Leave the threads to the scheduler");
   p2p->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
+  add_examples(*bench, {"nexar bench p2p     latency and bandwidth of messages", "nexar bench join    how long a world takes to form"});
+  add_examples(*p2p, {"nexar bench p2p --bytes 8,64K,16M          three sizes, two processes of this host",
+                      "nexar bench p2p --hosts a,b --json -       between two hosts, for a script"});
   p2p->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

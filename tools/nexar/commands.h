@@ -19,7 +19,9 @@ void add_bench(CLI::App& app, Action& action);
 void add_bench_collectives(CLI::App& bench, Action& action);  // commands of `bench`
 void add_bench_join(CLI::App& bench, Action& action);
 void add_bench_rpc(CLI::App& bench, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
+void add_manual(CLI::App& app, Action& action);
 
 // `program` is what `run` starts; it is there when the action runs.
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);

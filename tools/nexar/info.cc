@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "nexar/info.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -40,6 +41,7 @@ void add_info(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("info", "Version, CPU, and what reductions and encryption run on");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "Print JSON");
+  add_examples(*command, {"nexar info           for people", "nexar info --json    for a bug report or a script"});
   command->callback([as_json, &action] {
     action = [as_json] {
       *as_json ? print_json(info()) : print_text(info());

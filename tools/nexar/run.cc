@@ -15,6 +15,7 @@
 #include "launch/far_end.h"
 #include "launch/hosts.h"
 #include "launch/launch.h"
+#include "words.h"
 
 namespace nexar::tool {
 
@@ -24,7 +25,7 @@ void add_duration(CLI::App& command, const std::string& name, const std::string&
     if (!value) throw CLI::ValidationError(name, fmt::format("\"{}\" is no duration such as 500ms or 10s", text));
     take(*value);
   };
-  command.add_option_function<std::string>(name, parse, help);
+  command.add_option_function<std::string>(name, parse, help)->type_name("DURATION");
 }
 
 void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
@@ -53,6 +54,9 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& prog
   auto options = std::make_shared<launch::LaunchOptions>();
   add_launch_options(*run, *options);
   run->add_flag("!--no-prefix", options->prefix, "Show what ranks write without their numbers");
+  add_examples(
+      *run, {"nexar run -n 4 ./app --its-own-options    four ranks here", "nexar run --hosts a,b:2 ./app             three ranks, by ssh",
+             "nexar run -n 2 --timeout 10min -- ./app   not longer than that"});
   run->callback([options, &action, &program] {
     options->program = program;
     action = [options] { return launch::launch(*options); };

@@ -14,8 +14,10 @@
 #include "commands.h"
 #include "io/event_descriptor.h"
 #include "io/thread.h"
+#include "launch/hosts.h"
 #include "launch/signals.h"
 #include "nexar/seed.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -109,12 +111,14 @@ void add_seed(CLI::App& app, Action& action) {
   auto files = std::make_shared<TokenFiles>();
   make->add_option("--seed-file", files->seed, "Where to write what the seed needs; an existing file is refused")->required();
   make->add_option("--token-file", files->token, "Where to write what every node needs; an existing file is refused")->required();
+  add_examples(*token, {"nexar token new --seed-file seed --token-file token"});
+  add_examples(*make, {"nexar token new --seed-file seed --token-file token    once; then copy `token` to every host"});
   make->callback([files, &action] { action = [files] { return make_token(*files); }; });
 
   auto* seed = app.add_subcommand("seed", "Runs the rendezvous of one world until it is interrupted");
   auto options = std::make_shared<Options>();
-  seed->add_option("--listen", options->listen, "HOST:PORT; port 0 lets the system choose")->required();
-  seed->add_option("--world", options->world, "How many nodes make the world")->required();
+  seed->add_option("--listen", options->listen, "Where; port 0 lets the system choose")->type_name("HOST:PORT")->required();
+  seed->add_option("--world", options->world, "How many nodes make the world")->check(CLI::Range(1, launch::kWorldMax))->required();
   auto* from = seed->add_option_group("secrets", "One of");
   from->add_option("--seed-file", options->files.seed, "The secrets of a cluster that exists");
   from->add_option("--token-file", options->files.token,
@@ -123,6 +127,8 @@ void add_seed(CLI::App& app, Action& action) {
   add_duration(*seed, "--formation", "How long after the first node the last one may come; 60s",
                [options](auto value) { options->formation = value; });
   seed->add_flag("--once", options->once, "End when the world is formed");
+  add_examples(*seed, {"nexar seed --listen 0.0.0.0:7070 --world 4 --seed-file seed",
+                       "nexar seed --listen 127.0.0.1:0 --world 2 --token-file token --once    a new cluster, until it is formed"});
   seed->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -125,6 +125,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   // Reading (endpoint_read.cc).
   bool read_some();
   void read_packet(base::ByteView packet, const io::Address& from);
+  void send_versions(const ngtcp2_version_cid& ids, const io::Address& to);
   void answer_for(Tombstone& tombstone);
   Connection* accept(base::ByteView packet, const io::Address& from);
   void send_retry(const ngtcp2_pkt_hd& header, const io::Address& to);

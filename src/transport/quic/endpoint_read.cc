@@ -42,8 +42,9 @@ bool Endpoint::read_some() {
 
 void Endpoint::read_packet(base::ByteView packet, const io::Address& from) {
   ngtcp2_version_cid ids;
-  if (ngtcp2_pkt_decode_version_cid(&ids, data_of(packet), packet.size(), kConnectionIdBytes) != 0) {
+  if (const int code = ngtcp2_pkt_decode_version_cid(&ids, data_of(packet), packet.size(), kConnectionIdBytes); code != 0) {
     ++counters_.packets_ignored;
+    if (code == NGTCP2_ERR_VERSION_NEGOTIATION && acceptor_ != nullptr) send_versions(ids, from);
     return;
   }
   const std::uint64_t key = key_of(ids.dcid, ids.dcidlen);
@@ -53,6 +54,19 @@ void Endpoint::read_packet(base::ByteView packet, const io::Address& from) {
   if (connection == nullptr) return;
   connection->read(packet, environment_.loop.now());
   mark_dirty(*connection);
+}
+
+// Tells a caller with a version of QUIC that we do not speak which one we do. Nothing is remembered, and the answer is far shorter than the
+// question, which ngtcp2 has found to be long enough for a first packet. `nexar doctor` asks on purpose: who answers is there.
+void Endpoint::send_versions(const ngtcp2_version_cid& ids, const io::Address& to) {
+  const std::uint32_t spoken = NGTCP2_PROTO_VER_V1;
+  std::array<std::byte, 128> packet;
+  const ngtcp2_ssize size = ngtcp2_pkt_write_version_negotiation(reinterpret_cast<std::uint8_t*>(packet.data()), packet.size(),
+                                                                 random().number<std::uint8_t>(), ids.scid, ids.scidlen, ids.dcid,
+                                                                 ids.dcidlen, &spoken, 1);
+  if (size < 0) return;  // ids that are too long to be any
+  if (!socket_.send(base::ByteView(packet).first(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), to))
+    ++counters_.send_errors;
 }
 
 // The peer goes on sending, so it may not have our closing packet; once, twice, four times heard it is told again.

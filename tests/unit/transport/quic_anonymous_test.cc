@@ -1,11 +1,15 @@
 // Links on which only the server shows a certificate, as between a node that joins and its seed.
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "io/address.h"
+#include "io/udp_socket.h"
 #include "transport/quic_pair.h"
 
 namespace nexar::transport::test {
@@ -117,6 +121,40 @@ TEST_F(QuicAnonymousTest, AcceptNobodyThemselves) {
   run_until([&] { return client->counters().packets_ignored > 0; });
   EXPECT_EQ(client->connections(), 0u);
   EXPECT_EQ(client->pending_handshakes(), 0u);
+}
+
+// A first packet of a version that nobody speaks, as RFC 9000 reserves them, with two connection ids.
+std::vector<std::byte> packet_of_unknown_version(std::size_t bytes) {
+  std::vector<std::byte> packet(bytes);
+  const unsigned char start[] = {0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, 1, 2, 3, 4, 5, 6, 7, 8, 4, 9, 9, 9, 9};
+  std::memcpy(packet.data(), start, sizeof start);
+  return packet;
+}
+
+TEST_F(QuicAnonymousTest, TellTheirVersionToACallerWithAnother) {
+  io::UdpSocket caller = io::UdpSocket::open(io::Address::loopback_v4(0)).value();
+  const std::vector<std::byte> question = packet_of_unknown_version(1200);
+  caller.send(question, question.size(), server.endpoint->local_address()).value();
+  std::vector<std::byte> buffer(io::UdpSocket::kReceiveBufferMin);
+  io::Received answer;
+  run_until([&] {
+    answer = caller.receive(buffer).value();
+    return answer.outcome == io::ReceiveOutcome::kDatagrams;
+  });
+  // Version 0, their ids the other way around, and QUIC version 1.
+  const unsigned char expected[] = {0, 0, 0, 0, 4, 9, 9, 9, 9, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1};
+  ASSERT_EQ(answer.bytes.size(), 1 + sizeof expected);
+  EXPECT_EQ(std::memcmp(answer.bytes.data() + 1, expected, sizeof expected), 0);
+  EXPECT_EQ(server.endpoint->connections(), 0u);
+}
+
+TEST_F(QuicAnonymousTest, AreSilentToShortPacketsOfAnotherVersion) {
+  io::UdpSocket caller = io::UdpSocket::open(io::Address::loopback_v4(0)).value();
+  const std::vector<std::byte> question = packet_of_unknown_version(1199);
+  caller.send(question, question.size(), server.endpoint->local_address()).value();
+  run_until([&] { return server.endpoint->counters().packets_ignored > 0; });
+  std::vector<std::byte> buffer(io::UdpSocket::kReceiveBufferMin);
+  EXPECT_EQ(caller.receive(buffer).value().outcome, io::ReceiveOutcome::kBlocked);
 }
 
 TEST_F(QuicAnonymousTest, TellANewHandlerFromThenOn) {
