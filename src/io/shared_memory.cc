@@ -46,7 +46,8 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(std::size_t bytes) {
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::map(FileDescriptor fd, std::size_t bytes) {
   const int seals = fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals) return Error(ErrorCode::kRefused, "a descriptor is no memory that is sealed against resizing");
+  if (seals < 0 || (seals & kSeals) != kSeals)
+    return Error(ErrorCode::kRefused, "a descriptor is no memory that is sealed against resizing");
   return map_once(std::move(fd), bytes);
 }
 

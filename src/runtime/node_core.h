@@ -164,7 +164,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<io::EpollLoop> loop_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;
   std::unique_ptr<cluster::Formation> formation_;
-  std::unique_ptr<mesh::Mesh> mesh_;            // from form() on
+  std::unique_ptr<mesh::Mesh> mesh_;              // from form() on
   std::unique_ptr<cluster::HostFormation> host_;  // from form() on
   std::unordered_set<OperationState*> active_;
 
