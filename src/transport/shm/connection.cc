@@ -1,6 +1,7 @@
 #include "transport/shm/connection.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <new>
+#include <string_view>
 #include <thread>
 #include <utility>
 
