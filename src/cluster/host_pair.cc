@@ -69,7 +69,7 @@ Result<void> HostPair::on_frame_end(const wire::Header& header) {
     case wire::FrameType::kHostVerdict: {
       const Result<wire::HostVerdict> verdict = wire::decode_frame<wire::HostVerdict>(header, payload_);
       if (!verdict) return verdict.error();
-      if (verdict->memory && !answered_)
+      if (verdict->memory && (!answered_ || !channel_))
         return Error(ErrorCode::kRefused, fmt::format("rank {} uses memory that was not agreed on", rank_));
       if (verdict->memory)
         use_memory(verdict->reads);
