@@ -85,9 +85,9 @@ struct BulkCounters {
 struct PeerCounters {
   Rank rank = 0;
   enum class State : std::uint8_t { kSelf, kLinked, kLeft, kLost } state = State::kSelf;
-  std::string address;                          // that its link uses; empty without one
-  std::string transport;                        // what its link is: shm or quic; empty without one
-  std::string no_shm;                           // why it is not shm though it is on this host; empty otherwise, and where that was configured
+  std::string address;    // that its link uses; empty without one
+  std::string transport;  // what its link is: shm or quic; empty without one
+  std::string no_shm;     // why it is not shm though it is on this host; empty otherwise, and where that was configured
   std::optional<std::chrono::nanoseconds> rtt;  // of the last heartbeat that was answered
   LinkTraffic traffic;
   BulkCounters bulk;

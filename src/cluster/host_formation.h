@@ -38,12 +38,12 @@ class HostFormation {
     std::string network_namespace{};  // in which unix sockets are found; a path, empty: this one
   };
   struct Events {
-    std::function<transport::LinkHandler&(Rank)> handler{};                              // of the link that is agreed on
-    std::function<void(Rank, transport::Link&, const wire::Hello&)> attach{};            // that link
-    std::function<void(Rank)> may_send{};                                                // after `attach`, of a callee
-    std::function<void(Rank, const transport::LinkEnd&)> lost{};                         // the link ended before they agreed
-    std::function<void(Rank)> unlinked{};                                                // the same, and the peer may come again
-    std::function<void(const Error&)> impossible{};                                      // memory was asked for by name
+    std::function<transport::LinkHandler&(Rank)> handler{};                    // of the link that is agreed on
+    std::function<void(Rank, transport::Link&, const wire::Hello&)> attach{};  // that link
+    std::function<void(Rank)> may_send{};                                      // after `attach`, of a callee
+    std::function<void(Rank, const transport::LinkEnd&)> lost{};               // the link ended before they agreed
+    std::function<void(Rank)> unlinked{};                                      // the same, and the peer may come again
+    std::function<void(const Error&)> impossible{};                            // memory was asked for by name
   };
 
   // `view` and `places` outlive it.

@@ -44,9 +44,9 @@ Result<transport::Sink*> HostPair::on_frame(const wire::Header& header) {
   using wire::FrameType;
   const FrameType type = header.type;
   const bool undecided = state_ == State::kUndecided;
-  const bool expected = type == FrameType::kGoodbye ||
-                        (undecided && (caller_ ? type == FrameType::kHostAnswer && !their_answer_
-                                               : type == FrameType::kHostOffer || type == FrameType::kHostVerdict));
+  const bool expected =
+      type == FrameType::kGoodbye || (undecided && (caller_ ? type == FrameType::kHostAnswer && !their_answer_
+                                                            : type == FrameType::kHostOffer || type == FrameType::kHostVerdict));
   if (!expected)
     return Error(ErrorCode::kRefused, fmt::format("rank {} sent a {} frame, which nothing here takes", rank_, wire::to_string(type)));
   payload_.clear();
@@ -69,7 +69,8 @@ Result<void> HostPair::on_frame_end(const wire::Header& header) {
     case wire::FrameType::kHostVerdict: {
       const Result<wire::HostVerdict> verdict = wire::decode_frame<wire::HostVerdict>(header, payload_);
       if (!verdict) return verdict.error();
-      if (verdict->memory && !answered_) return Error(ErrorCode::kRefused, fmt::format("rank {} uses memory that was not agreed on", rank_));
+      if (verdict->memory && (!answered_ || !channel_))
+        return Error(ErrorCode::kRefused, fmt::format("rank {} uses memory that was not agreed on", rank_));
       if (verdict->memory)
         use_memory(verdict->reads);
       else

@@ -1,8 +1,11 @@
 #include "io/shared_memory.h"
 
 #include <cerrno>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -31,9 +34,23 @@ Mapped& mapped() {
   return table;
 }
 
+// What can be had without anybody's end. fallocate() asks for more until the kernel kills processes.
+std::size_t available_bytes() {
+  std::ifstream lines("/proc/meminfo");
+  for (std::string name; lines >> name;) {
+    std::size_t kibibytes = 0;
+    if (name == "MemAvailable:" && lines >> kibibytes) return kibibytes << 10;
+    lines.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::numeric_limits<std::size_t>::max();  // not told: the kernel decides
+}
+
 }  // namespace
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::create(std::size_t bytes) {
+  if (const std::size_t available = available_bytes(); bytes > available)
+    return Error(ErrorCode::kOverloaded, fmt::format("cannot allocate {} of shared memory: the host has {} left", base::format_size(bytes),
+                                                     base::format_size(available)));
   FileDescriptor fd(memfd_create("nexar", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return kernel_error("cannot create shared memory", errno);
   if (fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
@@ -46,7 +63,8 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create(std::size_t bytes) {
 
 Result<std::shared_ptr<SharedMemory>> SharedMemory::map(FileDescriptor fd, std::size_t bytes) {
   const int seals = fcntl(fd.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals) return Error(ErrorCode::kRefused, "a descriptor is no memory that is sealed against resizing");
+  if (seals < 0 || (seals & kSeals) != kSeals)
+    return Error(ErrorCode::kRefused, "a descriptor is no memory that is sealed against resizing");
   return map_once(std::move(fd), bytes);
 }
 

@@ -86,7 +86,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   // Begins a handshake; not for an endpoint that is open to anybody. The handler hears on_ready or on_end, never from inside this call.
   Result<Link*> connect(const io::Address& peer, LinkHandler& handler);
 
-  // Whether its socket is read only when the loop finds that it can be, and not on every turn: for a node whose peers are reached otherwise.
+  // Whether its socket is read only when the loop finds that it can be, and not on every turn: for a node whose peers are reached
+  // otherwise.
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
   // Sends what is due now instead of at the end of the loop's turn.

@@ -38,9 +38,9 @@ inline constexpr std::size_t kLastWordTextMax = 512;
 // One end of the socket. Thread: engine.
 struct Channel {
   io::StreamSocket socket;
-  Greeting peer{};                      // what the other end said, once it has
+  Greeting peer{};                            // what the other end said, once it has
   std::optional<io::EventDescriptor> bell{};  // its doorbell
-  io::FileDescriptor segment{};         // if it came
+  io::FileDescriptor segment{};               // if it came
   pid_t process = 0;
 
   // To the name that an offer told. kRefused when the process there is another user's.

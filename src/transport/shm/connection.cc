@@ -1,6 +1,7 @@
 #include "transport/shm/connection.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -133,7 +134,8 @@ bool Connection::settle() {
   if (state_ == State::kEnded) return false;
   for (const OutgoingLane& lane : outgoing_)
     if (lane.ring.is_broken() && !fault_)
-      fault_ = {LinkEnd::Kind::kProtocol, Error(ErrorCode::kRefused, fmt::format("{} says that it has read what was never written", who()))};
+      fault_ = {LinkEnd::Kind::kProtocol,
+                Error(ErrorCode::kRefused, fmt::format("{} says that it has read what was never written", who()))};
   if (fault_) {
     const LastWord word = fault_->kind == LinkEnd::Kind::kProtocol ? LastWord::kProtocol : LastWord::kAborted;
     end(*std::exchange(fault_, std::nullopt), word);
@@ -141,7 +143,8 @@ bool Connection::settle() {
   }
   if (abort_due_ || (state_ == State::kFarewell && is_all_read())) {
     const LastWord aborted = expels_ ? LastWord::kExpelled : LastWord::kAborted;
-    end({LinkEnd::Kind::kClosedHere, Error(ErrorCode::kCancelled, "closed here: " + close_text_)}, abort_due_ ? aborted : LastWord::kClosed);
+    end({LinkEnd::Kind::kClosedHere, Error(ErrorCode::kCancelled, "closed here: " + close_text_)},
+        abort_due_ ? aborted : LastWord::kClosed);
     return true;
   }
   if (state_ == State::kDraining && is_all_read()) {

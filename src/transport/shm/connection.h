@@ -34,9 +34,9 @@ inline constexpr std::array<std::size_t, kLanes> kBacklogBytesMax = {256u << 10,
 struct Ends {
   int here = 0;  // local ranks
   int there = 0;
-  bool reads = false;          // we may read the peer's memory
-  bool peer_reads = false;     // and the peer ours
-  io::Address address{};       // where the peer's other link leads
+  bool reads = false;       // we may read the peer's memory
+  bool peer_reads = false;  // and the peer ours
+  io::Address address{};    // where the peer's other link leads
 };
 
 class Connection final : public Link, private io::Watcher {
@@ -148,9 +148,9 @@ class Connection final : public Link, private io::Watcher {
   std::array<IncomingLane, kLanes> incoming_;
   std::array<LaneCounters, kLanes> counters_{};
   BulkSource* bulk_ = nullptr;
-  bool bulk_waits_ = true;  // the source had nothing
-  std::array<std::uint64_t, kLeases> leases_{};               // the current ones
-  std::unordered_map<std::uint64_t, std::size_t> referred_;   // transfers and the slots of their leases
+  bool bulk_waits_ = true;                                   // the source had nothing
+  std::array<std::uint64_t, kLeases> leases_{};              // the current ones
+  std::unordered_map<std::uint64_t, std::size_t> referred_;  // transfers and the slots of their leases
   std::vector<std::size_t> free_slots_;
   bool told_waiting_ = false;
   bool watched_ = false;

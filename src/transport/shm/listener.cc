@@ -1,5 +1,6 @@
 #include "transport/shm/listener.h"
 
+#include <iterator>
 #include <utility>
 
 namespace nexar::transport::shm {

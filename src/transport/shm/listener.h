@@ -69,7 +69,7 @@ class Listener final : private io::Watcher {
   io::StreamListener socket_;
   const wire::HostName name_;
   bool watched_ = false;
-  std::list<Stranger> strangers_;  // oldest first, at most kPendingMax
+  std::list<Stranger> strangers_;                                     // oldest first, at most kPendingMax
   std::map<wire::HostNonce, std::function<void(Channel)>> expected_;  // one for each peer of the host
   ListenerCounters counters_;
 };

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <new>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -85,7 +86,9 @@ Result<std::shared_ptr<HostSegment>> HostSegment::create(int ranks, Epoch epoch,
 Result<std::shared_ptr<HostSegment>> HostSegment::open(io::FileDescriptor fd, std::uint64_t bytes, int ranks, Epoch epoch) {
   Result<std::shared_ptr<io::SharedMemory>> memory = io::SharedMemory::map(std::move(fd), bytes);
   if (!memory) return std::move(memory).error();
-  const auto refused = [](std::string_view why) { return Error(ErrorCode::kRefused, fmt::format("shared memory was passed that {}", why)); };
+  const auto refused = [](std::string_view why) {
+    return Error(ErrorCode::kRefused, fmt::format("shared memory was passed that {}", why));
+  };
   if (bytes < sizeof(Header)) return refused("is too short");
   const auto* header = reinterpret_cast<const Header*>((*memory)->bytes().data());
   if (header->magic != kMagic || header->version != kVersion) return refused("has no segment of this version in it");
@@ -121,8 +124,7 @@ base::ByteSpan HostSegment::ring(int from, int to, std::size_t lane) const {
 
 // The entry of a key, which is taken if nobody has; null when all are taken.
 HostSegment::BlockEntry* HostSegment::entry_of(std::uint64_t key) const {
-  auto* entries = std::launder(
-      reinterpret_cast<BlockEntry*>(at(sizeof(Header) + static_cast<std::size_t>(ranks_) * sizeof(RankLine))));
+  auto* entries = std::launder(reinterpret_cast<BlockEntry*>(at(sizeof(Header) + static_cast<std::size_t>(ranks_) * sizeof(RankLine))));
   for (std::size_t i = 0; i < kBlocksMax; ++i) {
     std::uint64_t there = 0;
     if (entries[i].key.compare_exchange_strong(there, key) || there == key) return &entries[i];
@@ -144,7 +146,8 @@ Result<base::ByteSpan> HostSegment::block(std::uint64_t key, std::size_t bytes) 
     asked = bytes;
   }
   if (asked != bytes)
-    return Error(ErrorCode::kMismatch, fmt::format("a group's shared memory was asked for with {} bytes by one rank and {} by another", asked, bytes));
+    return Error(ErrorCode::kMismatch,
+                 fmt::format("a group's shared memory was asked for with {} bytes by one rank and {} by another", asked, bytes));
   std::uint64_t place = entry->place.load();
   for (int i = 0; place == kUnplaced && i < kPlacingYields; ++i, place = entry->place.load()) std::this_thread::yield();
   if (place == kUnplaced || place == kNoRoom || place - 1 > space - bytes || (place - 1) % kLine != 0) return full;

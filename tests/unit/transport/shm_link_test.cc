@@ -25,8 +25,9 @@ struct Source : BulkSource {
   std::optional<Frame> next() override {
     const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, bytes.size() - at);
     if (size == 0) return std::nullopt;
-    const Frame frame{wire::header_of(wire::Bulk{.transfer = transfer, .offset = at}, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)),
-                      base::ByteView(bytes).subspan(at, size), stays};
+    const Frame frame{
+        wire::header_of(wire::Bulk{.transfer = transfer, .offset = at}, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)),
+        base::ByteView(bytes).subspan(at, size), stays};
     at += size;
     return frame;
   }
@@ -80,10 +81,12 @@ void expect_bulk(Recorder& from, Recorder& to, const std::function<void(const st
 }
 
 TEST_F(ShmLink, CarriesBulkThroughItsRing) {
-  expect_bulk(heard(0), heard(1), [this](const auto& done) { run_until(done); }, false);
+  expect_bulk(
+      heard(0), heard(1), [this](const auto& done) { run_until(done); }, false);
 }
 TEST_F(ShmLink, LetsThePeerTakeBulkWhereItIs) {
-  expect_bulk(heard(0), heard(1), [this](const auto& done) { run_until(done); }, true);
+  expect_bulk(
+      heard(0), heard(1), [this](const auto& done) { run_until(done); }, true);
 }
 TEST_F(SmallRings, CarryFramesThatAreLongerThanTheyAre) {
   const std::vector<std::byte> payload = pattern(wire::kEagerBytesMax, 4);
@@ -119,9 +122,7 @@ TEST_F(ShmLink, DropsBytesThatWereTakenBack) {
   std::fill(gone.begin(), gone.end(), std::byte{0xEE});
   run_until([&] { return received(heard(1)).size() >= stays.size(); });
   for (int i = 0; i < 100; ++i) turn();
-  EXPECT_TRUE(std::all_of(heard(1).frames.begin(), heard(1).frames.end(), [](const auto& frame) {
-    return frame.header.id == 2;
-  }));
+  EXPECT_TRUE(std::all_of(heard(1).frames.begin(), heard(1).frames.end(), [](const auto& frame) { return frame.header.id == 2; }));
   EXPECT_FALSE(heard(1).end);
 }
 

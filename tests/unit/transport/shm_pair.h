@@ -27,8 +27,7 @@ class ShmTest : public testing::Test {
   explicit ShmTest(std::uint64_t budget = 16u << 20, bool reads = true) : segment(shm::HostSegment::create(2, 1, budget).value()) {
     auto [left, right] = io::StreamSocket::pair().value();
     shm::Channel channels[2] = {shm::Channel::accepted(std::move(left)).value(), shm::Channel::accepted(std::move(right)).value()};
-    for (int i = 0; i < 2; ++i)
-      EXPECT_TRUE(channels[i].greet({{}, sides[i].endpoint->proof(), 0}, sides[i].endpoint->bell(), -1));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(channels[i].greet({{}, sides[i].endpoint->proof(), 0}, sides[i].endpoint->bell(), -1));
     for (int i = 0; i < 2; ++i) {
       EXPECT_TRUE(channels[i].read_greeting().value());
       sides[i].endpoint->use(segment, i);

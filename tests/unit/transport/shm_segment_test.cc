@@ -54,7 +54,9 @@ TEST(HostSegment, CannotBeResized) {
 
 TEST(HostSegment, RefusesWhatIsNone) {
   const auto segment = make(2);
-  const auto code = [](const Result<std::shared_ptr<HostSegment>>& result) { return result ? ErrorCode::kInternal : result.error().code(); };
+  const auto code = [](const Result<std::shared_ptr<HostSegment>>& result) {
+    return result ? ErrorCode::kInternal : result.error().code();
+  };
   EXPECT_EQ(code(HostSegment::open(descriptor_of(*segment), segment->bytes(), 3, 7)), ErrorCode::kRefused) << "another number of ranks";
   EXPECT_EQ(code(HostSegment::open(descriptor_of(*segment), segment->bytes(), 2, 8)), ErrorCode::kRefused) << "another epoch";
   EXPECT_EQ(code(HostSegment::open(descriptor_of(*segment), segment->bytes() - 4096, 2, 7)), ErrorCode::kRefused) << "another size";
