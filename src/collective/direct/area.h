@@ -29,6 +29,7 @@ class Area {
 
   const Layout& layout() const { return layout_; }
   const Tuning& tuning() const { return tuning_; }
+  void tune(const Tuning& tuning) { tuning_ = tuning; }  // between calls, on all ranks alike
   Rank rank() const { return rank_; }
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }
