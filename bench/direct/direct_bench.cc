@@ -190,7 +190,8 @@ class RankRun {
   reduce::Reducer sum_ = reduce::Reducer::make(DataType::kF32, ReduceOp::kSum).value();
 };
 
-int run_rank(const Options& options, std::byte* area_memory, const Layout& layout, std::byte* buffers, std::size_t buffer_bytes, Rank rank) {
+int run_rank(const Options& options, std::byte* area_memory, const Layout& layout, std::byte* buffers, std::size_t buffer_bytes,
+             Rank rank) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t set;
   CPU_ZERO(&set);
