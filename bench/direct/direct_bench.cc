@@ -1,7 +1,7 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
 //   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 262144] [--one-stage 4096]
-//                [--stream-in 16384] [--stream-out 4194304] [--shared]
+//                [--stream-in 16384] [--stream-out 4194304] [--shared] [--calibrate]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
 // nccl-tests do; a repetition takes about --rep-ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "collective/direct/area.h"
+#include "collective/direct/calibrate.h"
 #include "collective/direct/run.h"
 #include "nexar/data_type.h"
 #include "reduce/reducer.h"
@@ -38,6 +39,7 @@ struct Options {
   double rep_ms = 30;
   std::size_t slot = kSlotBytes;
   bool shared = false;
+  bool calibrates = false;
   Tuning tuning{};
 };
 
@@ -66,6 +68,8 @@ Options parse(int argc, char** argv) {
       options.tuning.stream_in = std::stoul(value());
     } else if (name == "--stream-out") {
       options.tuning.stream_out = std::stoul(value());
+    } else if (name == "--calibrate") {
+      options.calibrates = true;
     } else if (name == "--shared") {
       options.shared = true;
     } else if (name == "--op") {
@@ -114,6 +118,12 @@ class RankRun {
         send_(send),
         recv_(recv),
         spin_(Spin::for_cores(static_cast<unsigned>(options.ranks), static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN)))) {}
+
+  void calibrate() {
+    collective::direct::calibrate(area_, sequence_ + 1, io::real_clock(), endless_, spin_);
+    sequence_ += kCalibrationCalls;
+    if (area_.rank() == 0) std::printf("slots are filled %s the caches\n", area_.tuning().stream_in == SIZE_MAX ? "through" : "past");
+  }
 
   // Microseconds of one call in each repetition.
   std::vector<double> measure(std::size_t bytes) {
@@ -180,7 +190,8 @@ class RankRun {
   reduce::Reducer sum_ = reduce::Reducer::make(DataType::kF32, ReduceOp::kSum).value();
 };
 
-int run_rank(const Options& options, std::byte* area_memory, const Layout& layout, std::byte* buffers, std::size_t buffer_bytes, Rank rank) {
+int run_rank(const Options& options, std::byte* area_memory, const Layout& layout, std::byte* buffers, std::size_t buffer_bytes,
+             Rank rank) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -195,6 +206,7 @@ int run_rank(const Options& options, std::byte* area_memory, const Layout& layou
     std::memset(mine, 0, 2 * buffer_bytes);
   }
   RankRun run(options, area, mine, mine + buffer_bytes);
+  if (options.calibrates) run.calibrate();
   if (rank == 0) std::printf("%12s %12s %12s %10s\n", "bytes", "median_us", "least_us", "GB/s");
   for (const std::size_t bytes : options.sizes) {
     const auto times = run.measure(bytes);

@@ -24,11 +24,13 @@ class Bell {
 
 class Area {
  public:
-  // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep; without lending everything is copied.
+  // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep. Without lending everything is copied; either
+  // all ranks have one or none, and where nobody has buffers to lend, none is faster.
   Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {});
 
   const Layout& layout() const { return layout_; }
   const Tuning& tuning() const { return tuning_; }
+  void tune(const Tuning& tuning) { tuning_ = tuning; }  // between calls, on all ranks alike
   Rank rank() const { return rank_; }
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }

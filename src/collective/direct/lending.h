@@ -23,8 +23,8 @@ class Lending {
   // in one, or not whole.
   virtual std::optional<Lent> find(const void* memory, std::uint64_t bytes) const = 0;
 
-  // Where `bytes` at that place of `rank`'s buffer are in this process; null when there is no such buffer or it is shorter. The numbers come
-  // from the peer: anything may be asked.
+  // Where `bytes` at that place of `rank`'s buffer are in this process; null when there is no such buffer or it is shorter. The numbers
+  // come from the peer: anything may be asked.
   virtual const std::byte* address(Rank rank, std::uint32_t buffer, std::uint64_t offset, std::uint64_t bytes) const = 0;
 };
 

@@ -11,9 +11,6 @@ namespace {
 // writes at the end of every call, and so takes it away from it for a moment.
 constexpr std::uint32_t kStepsPerLook = 128;
 
-// Below this, lending memory costs more than it saves: a copy of it is over before the last reader has said that it is done.
-constexpr std::uint64_t kLendBytesMin = 16 * 1024;
-
 bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t bytes_b) {
   const auto* first = static_cast<const std::byte*>(a);
   const auto* second = static_cast<const std::byte*>(b);
@@ -23,24 +20,21 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
 }  // namespace
 
 Operation::Operation(Area& area, const Call& call)
-    : area_(area),
-      call_(call),
-      pattern_(call, area.rank(), area.layout(), area.tuning()) {
+    : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning(), area.lending() != nullptr) {
   NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
   area_.enter(call_.sequence, call_.fingerprint);
   found_[static_cast<std::size_t>(area_.rank())] = {};
   if (!pattern_.publishes) published_ = pattern_.rounds;
-  if (area_.lending() != nullptr) lend();
+  if (pattern_.lends && pattern_.publishes) lend();
 }
 
 void Operation::lend() {
   const std::uint64_t bytes = pattern_.count * pattern_.element;
   const std::uint64_t input_bytes = bytes * static_cast<std::uint64_t>(pattern_.blocks);
-  if (!pattern_.publishes || input_bytes < kLendBytesMin) return;
   if (pattern_.take == Take::kReduce && !call_.op && pattern_.ranks > 2) return;  // a user op may not overwrite what it reads
   // Where the result may replace values that peers have not read yet, they read a copy.
-  const bool is_kept = pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 ||
-                       !overlap(call_.send, call_.recv, input_bytes, bytes);
+  const bool is_kept =
+      pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 || !overlap(call_.send, call_.recv, input_bytes, bytes);
   if (is_kept)
     if (const auto found = area_.lending()->find(call_.send, input_bytes)) loan_.input = *found;
   if (pattern_.two_stages && wants_result())
@@ -175,8 +169,7 @@ bool Operation::accept(Rank rank, const Header& header) {
   const Lending* lending = area_.lending();
   if (lending != nullptr && loan.input.lent != 0)
     found.input = lending->address(rank, loan.input.buffer, loan.input.offset, bytes * static_cast<std::uint64_t>(pattern_.blocks));
-  if (lending != nullptr && loan.output.lent != 0)
-    found.output = lending->address(rank, loan.output.buffer, loan.output.offset, bytes);
+  if (lending != nullptr && loan.output.lent != 0) found.output = lending->address(rank, loan.output.buffer, loan.output.offset, bytes);
   if ((found.input != nullptr) == (loan.input.lent != 0) && (found.output != nullptr) == (loan.output.lent != 0)) return true;
   blocked_on_ = rank;
   end(Outcome::kNonsense);

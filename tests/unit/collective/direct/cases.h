@@ -23,10 +23,10 @@ struct Case {
   std::string to_text() const;
 };
 
-inline constexpr OperationId kDirectOperations[] = {
-    OperationId::kAllReduce, OperationId::kReduceScatter, OperationId::kAllGather, OperationId::kBroadcast,
-    OperationId::kReduce,    OperationId::kGather,        OperationId::kScatter,   OperationId::kAllToAll,
-    OperationId::kScan,      OperationId::kExclusiveScan, OperationId::kBarrier};
+inline constexpr OperationId kDirectOperations[] = {OperationId::kAllReduce,     OperationId::kReduceScatter, OperationId::kAllGather,
+                                                    OperationId::kBroadcast,     OperationId::kReduce,        OperationId::kGather,
+                                                    OperationId::kScatter,       OperationId::kAllToAll,      OperationId::kScan,
+                                                    OperationId::kExclusiveScan, OperationId::kBarrier};
 
 bool reduces(OperationId operation);
 bool has_root(OperationId operation);

@@ -21,7 +21,8 @@ class DirectWorld {
       : layout_(ranks, slot_bytes), memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), kAlignment))) {
     layout_.initialise(memory_.get(), first);
     for (Rank rank = 0; rank < ranks; ++rank)
-      areas_.emplace_back(memory_.get(), layout_, rank, nullptr, lending.empty() ? nullptr : lending[static_cast<std::size_t>(rank)], tuning);
+      areas_.emplace_back(memory_.get(), layout_, rank, nullptr, lending.empty() ? nullptr : lending[static_cast<std::size_t>(rank)],
+                          tuning);
   }
 
   collective::direct::Area& area(Rank rank) { return areas_[static_cast<std::size_t>(rank)]; }

@@ -42,7 +42,11 @@ class Kernels : public testing::TestWithParam<Rank> {
 
   std::mt19937_64 random_{static_cast<std::uint64_t>(GetParam())};
   // Two stages and streaming begin early, so that small counts see them.
-  DirectWorld world_{GetParam(), 1, collective::direct::kSlotBytesMin, {}, {.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000}};
+  DirectWorld world_{GetParam(),
+                     1,
+                     collective::direct::kSlotBytesMin,
+                     {},
+                     {.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000}};
   Sequence sequence_ = 1;
   std::vector<bool> done_ = std::vector<bool>(static_cast<std::size_t>(GetParam()));
 };
@@ -69,7 +73,8 @@ TEST_P(Kernels, CutLargeBuffersIntoRounds) {
   for (const OperationId operation : kDirectOperations)
     for (const DataType type : {DataType::kF32, DataType::kU8}) {
       const std::uint64_t slot = collective::direct::kSlotBytesMin / size_of(type);
-      const bool has_blocks = operation == OperationId::kReduceScatter || operation == OperationId::kAllToAll || operation == OperationId::kScatter;
+      const bool has_blocks =
+          operation == OperationId::kReduceScatter || operation == OperationId::kAllToAll || operation == OperationId::kScatter;
       const std::uint64_t round = has_blocks ? slot / n : slot;
       for (const std::uint64_t count : {round / 8 + 1, round + 3, 3 * round + 7}) {
         if (count > slot && n > 3 && type == DataType::kU8) continue;

@@ -18,6 +18,8 @@ using collective::direct::Operation;
 using collective::direct::Outcome;
 using collective::direct::Windows;
 
+constexpr collective::direct::Tuning kLendsEarly{.lend = 16'384};
+
 // Each rank's memory, and windows on it in all the others. Threads see each other's memory at its own address.
 class LentWorld {
  public:
@@ -35,7 +37,7 @@ class LentWorld {
     }
     std::vector<const collective::direct::Lending*> lending;
     for (const Windows& windows : windows_) lending.push_back(&windows);
-    world_ = std::make_unique<DirectWorld>(ranks, 1, collective::direct::kSlotBytesMin, lending);
+    world_ = std::make_unique<DirectWorld>(ranks, 1, collective::direct::kSlotBytesMin, lending, kLendsEarly);
   }
 
   DirectWorld& world() { return *world_; }
@@ -89,7 +91,8 @@ TEST(Lending, MemoryComesBackOnlyWhenNobodyReadsItAnyMore) {
     std::uint64_t patience = random() % 40;
     for (int steps = 0; steps < 20'000; ++steps) {
       const auto rank = static_cast<std::size_t>(random() % kRanks);
-      if (operations[rank] == nullptr) operations[rank] = std::make_unique<Operation>(lent.world().area(static_cast<Rank>(rank)), calls[rank]);
+      if (operations[rank] == nullptr)
+        operations[rank] = std::make_unique<Operation>(lent.world().area(static_cast<Rank>(rank)), calls[rank]);
       const bool gave_up = rank == 0 && patience == 0;
       if (gave_up) operations[0]->stop(Outcome::kCancelled);
       if (rank == 0 && patience > 0) --patience;

@@ -142,7 +142,8 @@ TEST_P(GivingUp, NeverSpoilsAnotherCallOrAnotherRank) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    DirectWorld world(ranks, 1, collective::direct::kSlotBytesMin, {}, {.one_stage_two_ranks = 300, .one_stage = 300, .stream_in = 2'000, .stream_out = 30'000});
+    DirectWorld world(ranks, 1, collective::direct::kSlotBytesMin, {},
+                      {.one_stage_two_ranks = 300, .one_stage = 300, .stream_in = 2'000, .stream_out = 30'000});
     std::deque<CaseMemory> memory;
     for (std::size_t i = 0; i < 40; ++i) {
       const OperationId operation = kDirectOperations[random() % std::size(kDirectOperations)];

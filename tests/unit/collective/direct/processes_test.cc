@@ -1,4 +1,5 @@
-// Ranks that are processes: each maps the area by itself, at an address of its own, and reads the others' buffers through read-only windows.
+// Ranks that are processes: each maps the area by itself, at an address of its own, and reads the others' buffers through read-only
+// windows.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -45,7 +46,9 @@ class Host {
     return static_cast<std::byte*>(memory);
   }
   // Behind the area: set when the world is over.
-  std::atomic<std::uint32_t>& revoked(std::byte* base) const { return *reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout_.bytes()); }
+  std::atomic<std::uint32_t>& revoked(std::byte* base) const {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout_.bytes());
+  }
   const Layout& layout() const { return layout_; }
   const io::LentMemory& lent(Rank rank) const { return *lent_[static_cast<std::size_t>(rank)]; }
 
@@ -60,7 +63,8 @@ class Host {
 // In a process of its own: what a rank has.
 class ProcessRank {
  public:
-  ProcessRank(const Host& host, Rank rank) : base_(host.map()), revoked_(host.revoked(base_)), area_(base_, host.layout(), rank, nullptr, &windows_) {
+  ProcessRank(const Host& host, Rank rank)
+      : base_(host.map()), revoked_(host.revoked(base_)), area_(base_, host.layout(), rank, nullptr, &windows_, {.lend = 16'384}) {
     for (Rank other = 0; other < host.layout().ranks(); ++other) {
       if (other == rank) {
         windows_.add_own(static_cast<std::uint32_t>(other), host.lent(other).bytes());

@@ -30,12 +30,12 @@ class UserOps : public testing::TestWithParam<Rank> {};
 
 TEST_P(UserOps, SeeTheValuesInRankOrder) {
   const Rank ranks = GetParam();
-  const auto reducer =
-      reduce::Reducer::make(DataType::kU32, user_op<std::uint32_t>("digits", false,
-                                                                   [](auto a, auto b, auto out) {
-                                                                     for (std::size_t i = 0; i < out.size(); ++i) out[i] = digits(a[i], b[i]);
-                                                                   }))
-          .value();
+  const auto reducer = reduce::Reducer::make(DataType::kU32, user_op<std::uint32_t>("digits", false,
+                                                                                    [](auto a, auto b, auto out) {
+                                                                                      for (std::size_t i = 0; i < out.size(); ++i)
+                                                                                        out[i] = digits(a[i], b[i]);
+                                                                                    }))
+                           .value();
   for (const std::size_t count : {1, 500, 20'000})
     for (const OperationId operation : {OperationId::kAllReduce, OperationId::kScan})
       for (const bool in_place : {false, true}) {
@@ -61,9 +61,10 @@ TEST_P(UserOps, SeeTheValuesInRankOrder) {
 
 TEST_P(UserOps, ThatThrowEndTheCallForEverybody) {
   const Rank ranks = GetParam();
-  const auto reducer = reduce::Reducer::make(DataType::kU32, user_op<std::uint32_t>("no", true, [](auto, auto, auto) {
-                                               throw std::runtime_error("not today");
-                                             })).value();
+  const auto reducer =
+      reduce::Reducer::make(DataType::kU32,
+                            user_op<std::uint32_t>("no", true, [](auto, auto, auto) { throw std::runtime_error("not today"); }))
+          .value();
   DirectWorld world(ranks);
   std::vector<std::vector<std::uint32_t>> data(static_cast<std::size_t>(ranks), std::vector<std::uint32_t>(50'000));
   std::atomic<int> thrown = 0;
