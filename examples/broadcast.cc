@@ -1,6 +1,8 @@
 // What one rank knows, told to all: settings first, of a length that only the root knows; then an array.
 //
 //   nexar run -n 3 ./broadcast
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>

@@ -1,8 +1,8 @@
 // Messages between two ranks: blocking, without waiting, and of a length that the receiver does not know.
 //
 //   nexar run -n 2 ./send_recv
+#include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
