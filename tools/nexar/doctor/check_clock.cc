@@ -1,6 +1,7 @@
 // A certificate is valid from 10 minutes before the seed made it. Here only what this host says of its own clock; against other clocks it
 // is set by check_world.
 #include <chrono>
+#include <string>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // is not seen here: that takes `--seed` on two of them.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>

@@ -1,5 +1,6 @@
 // Which of its addresses a node tells its peers, by the same rules as when it joins.
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // kills. So the limit is read first, and the memory is asked for only where it fits.
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 

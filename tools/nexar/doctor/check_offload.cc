@@ -1,4 +1,5 @@
 // Segmentation offload: one call sends up to 64 datagrams, and one receives them joined. Tried on a real pair of sockets on loopback.
+#include <cstddef>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // A node asks for 4 MiB in each direction, which is 3 ms of 10 Gbit/s. An ordinary user gets no more than the host's limit.
+#include <cstddef>
 #include <string>
 
 #include <fmt/format.h>

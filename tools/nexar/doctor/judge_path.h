@@ -1,6 +1,7 @@
 // What is to be said of a way that was examined.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "doctor/finding.h"

@@ -1,5 +1,7 @@
 #include "doctor/memory_limit.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <vector>
 

@@ -1,6 +1,9 @@
 #include "doctor/report.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
