@@ -17,24 +17,14 @@ constexpr std::string_view kExporter = "EXPORTER-nexar-lane";
 // From an offer to the connection: what the peer needs to find out that TCP does not pass, and a little more.
 constexpr base::Duration kOfferTimeout = std::chrono::seconds(5);
 
-// A lane on which nothing moved in four checks, while the peer answered on its link after each, is dead: one second.
-constexpr base::Duration kCheckInterval = std::chrono::milliseconds(250);
-constexpr int kStalledChecksMax = 4;
-
-// Pings of lanes are told from others by their numbers.
-constexpr std::uint64_t kFirstPing = std::uint64_t{1} << 63;
-
 // A lane that died is not missed for long; one that a firewall swallows is tried seldom.
 constexpr base::Duration kPauseMax = std::chrono::minutes(5);
-
-// The rest of a transfer that is worth a change from the link to a lane: what is on its way by the link is sent twice.
-constexpr std::uint64_t kMoveBytesMin = 16u << 20;
 
 std::string shortened(const std::string& text) { return text.substr(0, wire::kTextBytesMax); }
 
 }  // namespace
 
-Lanes::Lanes(Surroundings surroundings) : around_(std::move(surroundings)), next_ping_(kFirstPing) {
+Lanes::Lanes(Surroundings surroundings) : around_(std::move(surroundings)) {
   if (around_.environment == nullptr) {
     ended_.reason = "TCP lanes are not wanted here";
     return;
@@ -54,11 +44,6 @@ void Lanes::end() {
   link_ = nullptr;
   for (Slot& slot : slots_) drop(slot);
   if (timer_) timer_->cancel();
-}
-
-void Lanes::drain() {
-  for (Slot& slot : slots_)
-    if (slot.lane != nullptr && slot.lane->is_open()) slot.lane->drain();
 }
 
 // Only the end that listens can do anything about it. Lanes that could not be had, or died, are offered again after a while.
@@ -214,11 +199,6 @@ void Lanes::drop(Slot& slot) {
   around_.incoming.way_ended(lane->number());
 }
 
-int Lanes::open_lanes() const {
-  return static_cast<int>(
-      std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.lane != nullptr && slot.lane->is_open(); }));
-}
-
 // Told once, when every lane that there will be is open, or is known not to come.
 void Lanes::settle() {
   if (settled_ || !around_.environment->forced) return;
@@ -230,60 +210,6 @@ void Lanes::settle() {
   }
   settled_ = true;
   around_.settled();
-}
-
-void Lanes::arm() {
-  if (!timer_->is_set()) timer_->set(around_.environment->loop.now() + kCheckInterval);
-}
-
-void Lanes::tick() {
-  const base::Time now = around_.environment->loop.now();
-  bool busy = check_lanes();
-  for (Slot& slot : slots_) {
-    if (slot.ticket && now >= slot.offer_ends) fail(slot, fmt::format("rank {} did not connect in time", around_.peer));
-    busy = busy || slot.ticket;
-  }
-  if (std::exchange(move_due_, false) && open_lanes() > 0) around_.incoming.leave_way(0, kMoveBytesMin);
-  if (busy) arm();
-}
-
-// Whether any lane has something on its way.
-bool Lanes::check_lanes() {
-  bool busy = false;
-  const bool answered = asked_ && ping_ == 0;
-  for (Slot& slot : slots_) {
-    if (slot.lane == nullptr || !slot.lane->is_waiting()) continue;
-    busy = true;
-    const int checks = slot.lane->check(answered);
-    if (checks < kStalledChecksMax) continue;
-    const std::string why = "nothing moved on it for a second, while the peer answered";
-    around_.control.send(wire::LaneDown{.name = slot.lane->name(), .reason = why}, 0);
-    fail(slot, why);
-  }
-  asked_ = busy;
-  if (busy && ping_ == 0) {
-    ping_ = next_ping_++;
-    around_.control.send(wire::Ping{.nonce = ping_, .time = 0}, 0);
-  }
-  return busy;
-}
-
-void Lanes::on_pong(std::uint64_t nonce) {
-  if (nonce == ping_) ping_ = 0;
-}
-
-LaneReport Lanes::report() const {
-  LaneReport report = ended_;
-  report.open = open_lanes();
-  for (const Slot& slot : slots_) {
-    if (slot.lane == nullptr || !slot.lane->is_open()) continue;
-    const transport::LaneCounters moved = slot.lane->counters();
-    report.traffic.frames_sent += moved.frames_sent;
-    report.traffic.bytes_sent += moved.bytes_sent;
-    report.traffic.frames_received += moved.frames_received;
-    report.traffic.bytes_received += moved.bytes_received;
-  }
-  return report;
 }
 
 }  // namespace nexar::mesh

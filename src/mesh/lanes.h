@@ -65,6 +65,9 @@ struct LaneReport {
   transport::LaneCounters traffic;
 };
 
+// Pings of lanes are told from others by their numbers.
+inline constexpr std::uint64_t kFirstPing = std::uint64_t{1} << 63;
+
 class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owner {
  public:
   struct Surroundings {
@@ -145,7 +148,7 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
   base::Duration pause_{};
   std::optional<io::Timer> timer_;
   std::uint64_t ping_ = 0;  // that the peer has not answered; 0: it has
-  std::uint64_t next_ping_;
+  std::uint64_t next_ping_ = kFirstPing;
   bool asked_ = false;  // a ping was sent when lanes were last checked, or before
   LaneReport ended_;    // what lanes that are gone have moved
 };

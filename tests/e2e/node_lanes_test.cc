@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -27,7 +28,10 @@ class NodeLanesTest : public testing::Test {
   Result<void> start(const Config& config = {}) {
     LocalOptions local;
     local.config = config;
-    local.log = [this](const LogRecord& record) { log += to_string(record) + "\n"; };
+    local.log = [this](const LogRecord& record) {
+      const std::lock_guard lock(log_mutex);  // two nodes speak
+      log += to_string(record) + "\n";
+    };
     for (int i = 0; i < 2; ++i) local.places.push_back({network->path(i), network->v4(i).host()});
     Result<std::vector<Node>> made = Node::local(2, local);
     if (!made) return std::move(made).error();
@@ -89,6 +93,7 @@ class NodeLanesTest : public testing::Test {
   }
 
   std::optional<Namespaces> network;
+  std::mutex log_mutex;
   std::string log;
   std::vector<Node> nodes;
 };
