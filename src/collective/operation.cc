@@ -14,7 +14,6 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   steps_.sequence = sequence;
   steps_.fingerprint = call.descriptor.fingerprint();
   steps_.owner = this;
-  moved_ = false;
   last_moved_ = now;
   next_probe_ = now + kProbeAfter;
   deadline_ = call.deadline ? std::optional(now + *call.deadline) : std::nullopt;
@@ -23,6 +22,7 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   around_.port.enter(steps_);
   begun_ = true;
   next_stage();
+  moved_ = false;  // what this rank sends when it begins is no sign of the others
 }
 
 void Operation::next_stage() {

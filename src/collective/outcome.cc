@@ -1,5 +1,6 @@
 #include "collective/outcome.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,18 @@ std::string sentence_of(const Seen& seen) {
   if (*seen.state == wire::OperationState::kEnded) return fmt::format("rank {} had ended", seen.rank);
   if (seen.progress.waits_for < 0) return fmt::format("rank {} waited for nobody, {}", seen.rank, how_far(seen.progress));
   return fmt::format("rank {} waited for rank {}, {}", seen.rank, seen.progress.waits_for, how_far(seen.progress));
+}
+
+// Who holds `self` up in the end: whoever it waits for may wait for another.
+std::optional<Rank> end_of_waiting(const wire::Progress& own, std::span<const Seen> others) {
+  if (own.waits_for < 0) return std::nullopt;
+  Rank rank = own.waits_for;
+  for (std::size_t hops = 0; hops < others.size(); ++hops) {
+    const auto seen = std::find_if(others.begin(), others.end(), [&](const Seen& one) { return one.rank == rank; });
+    if (seen == others.end() || seen->state != wire::OperationState::kRunning || seen->progress.waits_for < 0) break;
+    rank = seen->progress.waits_for;
+  }
+  return rank;
 }
 
 }  // namespace
@@ -71,7 +84,7 @@ Error timed_out(std::string_view which, base::Duration limit, Rank self, const w
   for (const Seen& seen : others)
     if (seen.state != wire::OperationState::kNotEntered) text += "; " + sentence_of(seen);
   std::vector<Rank> concerned = missing;
-  if (concerned.empty() && own.waits_for >= 0) concerned.push_back(own.waits_for);
+  if (const auto last = end_of_waiting(own, others); concerned.empty() && last) concerned.push_back(*last);
   return of_operation(Error(ErrorCode::kTimeout, std::move(text)).with_ranks(concerned), call, sequence);
 }
 

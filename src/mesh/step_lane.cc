@@ -70,8 +70,11 @@ void StepLane::drain() {
 void StepLane::drain(GroupId group, Outgoing& to) {
   while (link_ != nullptr && !to.waiting.empty()) {
     const auto [operation, send] = to.waiting.front();
-    if (to.messages <= 0 || to.bytes < static_cast<std::int64_t>(send->data.bytes)) return tell_queued(group, to);
+    const bool credit = to.messages > 0 && to.bytes >= static_cast<std::int64_t>(send->data.bytes);
+    const Named name{operation->sequence, send->part};
+    if (!credit && !to.wants.contains(name)) return tell_queued(group, to);
     if (!try_send(to, *operation, *send)) return;
+    to.wants.erase(name);
     to.waiting.pop_front();
     around_.steps.sent(*operation, *send);
   }
@@ -91,7 +94,7 @@ void StepLane::on_credit(GroupId group, const wire::Credit& credit) {
   drain(group, to);
 }
 
-// A receive of the peer waits for just this step. If there is no room for it now, it goes with the others when there is.
+// A receive of the peer waits for just this step. If there is no room for it now, it is the first to go when there is.
 Result<void> StepLane::on_want(GroupId group, const wire::Want& want) {
   Outgoing& to = outgoing(group);
   const auto waiting = std::find_if(to.waiting.begin(), to.waiting.end(),
@@ -135,8 +138,8 @@ Result<transport::Sink*> StepLane::on_frame(const wire::Header& header) {
   Incoming& from = incoming_[header.group];
   from.outstanding_bytes += header.length;
   ++from.outstanding_messages;
-  if (from.outstanding_bytes > around_.limits.bytes + from.wanted_bytes ||
-      from.outstanding_messages > around_.limits.messages + from.wanted_messages)
+  if (from.outstanding_bytes > around_.limits.bytes + from.wanted_bytes + from.due_bytes ||
+      from.outstanding_messages > around_.limits.messages + from.wanted_messages + from.due_messages)
     return Error(ErrorCode::kRefused, fmt::format("rank {} sent more than its credit of {} bytes and {} messages in a group's collectives",
                                                   around_.rank, around_.limits.bytes, around_.limits.messages));
   received_ = 0;

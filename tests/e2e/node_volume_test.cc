@@ -55,6 +55,36 @@ void expect_flat_memory(std::uint64_t messages) {
 TEST(Volume, SmallMessagesKeepMemoryFlat) { expect_flat_memory(100'000 / kShare); }
 TEST(VolumeLong, AMillionSmallMessagesKeepMemoryFlat) { expect_flat_memory(1'000'000 / kShare); }
 
+// Reductions of one element, and every hundredth time one that is large enough to be granted.
+void reduce_often(const std::vector<Node>& nodes, int count) {
+  const auto calls = [count](const Group& world) {
+    std::vector<std::int64_t> large(20'000);
+    for (int i = 0; i < count; ++i) {
+      std::int64_t x = world.rank() + i;
+      ASSERT_TRUE(world.all_reduce(&x, &x, 1, DataType::kI64, ReduceOp::kSum));
+      ASSERT_EQ(x, 2 * i + 1);
+      if (i % 100 == 0) {
+        ASSERT_TRUE(world.all_reduce(large.data(), large.data(), large.size(), DataType::kI64, ReduceOp::kSum));
+      }
+    }
+  };
+  std::thread other([&] { calls(nodes[1].world()); });
+  calls(nodes[0].world());
+  other.join();
+}
+
+void expect_flat_memory_of_collectives(int count) {
+  const std::vector<Node> nodes = Node::local(2).value();
+  reduce_often(nodes, count / 2);
+  const std::size_t before = resident_bytes();
+  reduce_often(nodes, count / 2);
+  const std::size_t after = resident_bytes();
+  EXPECT_TRUE(kSanitized || after <= before + (8u << 20)) << "resident memory grew over the second half from " << before << " to " << after;
+}
+
+TEST(Volume, SmallCollectivesKeepMemoryFlat) { expect_flat_memory_of_collectives(10'000 / static_cast<int>(kShare)); }
+TEST(VolumeLong, ManySmallCollectivesKeepMemoryFlat) { expect_flat_memory_of_collectives(100'000 / static_cast<int>(kShare)); }
+
 // Whole buffers back and forth, each different from the last, compared by value.
 void move(std::uint64_t total) {
   constexpr std::size_t kBytes = 64u << 20;
