@@ -5,7 +5,9 @@
 // The folder is empty, and the same for all ranks.
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>

@@ -1,7 +1,10 @@
 // Open MPI or MPICH, whichever this is compiled with. Started by its mpirun.
 #include <climits>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <mpi.h>
 

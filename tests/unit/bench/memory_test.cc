@@ -1,6 +1,8 @@
 #include "bench/memory.h"
 
 #include <cstring>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,9 @@
 #include "bench/timing.h"
 
 #include <chrono>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
