@@ -29,15 +29,6 @@ struct Mapped {
   std::map<std::pair<dev_t, ino_t>, std::weak_ptr<SharedMemory>> segments;
 };
 
-// The kernel hands out memory for a segment until there is none left for anybody; so it is asked first how much that is.
-std::uint64_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (std::uint64_t kibibytes = 0; file >> name >> kibibytes; file.ignore(std::numeric_limits<std::streamsize>::max(), '\n'))
-    if (name == "MemAvailable:") return kibibytes * 1024;
-  return 0;  // one that does not say cannot be relied on
-}
-
 Mapped& mapped() {
   static auto& table = *new Mapped();  // never destroyed: threads may outlive main
   return table;
@@ -59,9 +50,6 @@ std::size_t available_bytes() {
 Result<std::shared_ptr<SharedMemory>> SharedMemory::create(std::size_t bytes) {
   if (const std::size_t available = available_bytes(); bytes > available)
     return Error(ErrorCode::kOverloaded, fmt::format("cannot allocate {} of shared memory: the host has {} left", base::format_size(bytes),
-                                                     base::format_size(available)));
-  if (const std::uint64_t available = available_bytes(); bytes > available)
-    return Error(ErrorCode::kOverloaded, fmt::format("cannot allocate {} of shared memory: {} are available", base::format_size(bytes),
                                                      base::format_size(available)));
   FileDescriptor fd(memfd_create("nexar", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return kernel_error("cannot create shared memory", errno);
