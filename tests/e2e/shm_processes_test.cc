@@ -243,10 +243,12 @@ TEST(Shm, AMadRankCrashesNobody) {
     Processes ranks(3, patient(), [seed](Node& node, const Wire& wire) {
       if (node.rank() != 1) return exchange_until_the_end(node, wire);
       wire.say("begins");
+      wire.hear();
       go_mad(seed);
       ::_exit(0);
     });
     for (Rank rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks.hear(rank), "begins");
+    ranks.say(1, "go");
     for (const Rank rank : {0, 2}) {
       EXPECT_EQ(ranks.hear(rank).substr(0, 9), "peer_lost") << "seed " << seed;
       EXPECT_EQ(ranks.wait(rank), 0);

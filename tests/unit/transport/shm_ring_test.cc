@@ -51,7 +51,7 @@ TEST(ShmRing, HoldsExactlyItsCapacity) {
 TEST(ShmRing, CarriesEveryByteOnceInOrderWhateverThePieces) {
   for (const std::size_t capacity : {8u, 64u, 1024u, 65536u}) {
     Memory memory(capacity);
-    const std::size_t total = std::min<std::size_t>(capacity * 200, 1u << 20);
+    const std::size_t total = std::min<std::size_t>(capacity * 50, 1u << 18);
     std::thread other([&] {
       RingWriter writer = memory.writer();
       std::mt19937 random(1);
