@@ -1,6 +1,6 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
-//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 262144] [--one-stage 4096]
+//   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 524288] [--one-stage 4096]
 //                [--stream-in 16384] [--stream-out 4194304] [--shared] [--calibrate]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
