@@ -28,7 +28,8 @@ TEST(Config, DefaultsAreThoseOfTheContract) {
             "reproducible=false\nmemory_budget=256MiB\nshm_budget=none\nlarge_msg_bytes=8MiB\npipeline_segment_bytes=2MiB\n"
             "ring_max_world=8\nheartbeat_interval=1s\nheartbeat_timeout=5s\nelastic_enabled=false\nmin_world=1\nmax_world=0\n"
             "resize_timeout=1min\nrecovery_policy=automatic\ntransport=auto\nencrypt_bulk=true\n"
-            "compressed_all_reduce_max_bytes=4GiB\ntoken=none\ntoken_file=none\nseed=none\nhost_id=none\nlog=warning\nspin=50us\n");
+            "compressed_all_reduce_max_bytes=4GiB\nrpc_workers=4\nrpc_spare_workers=64\nrpc_queue=1024\nrpc_calls_per_peer=1024\n"
+            "rpc_bytes_per_peer=256MiB\ntoken=none\ntoken_file=none\nseed=none\nhost_id=none\nlog=warning\nspin=50us\n");
   EXPECT_EQ(config.shm_budget_for(4), (64u << 20) + 4 * (4u << 20));
 }
 
@@ -55,6 +56,11 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
                                {"NEXAR_TRANSPORT", "quic"},
                                {"NEXAR_ENCRYPT_BULK", "false"},
                                {"NEXAR_COMPRESSED_ALL_REDUCE_MAX_BYTES", "0"},
+                               {"NEXAR_RPC_WORKERS", "2"},
+                               {"NEXAR_RPC_SPARE_WORKERS", "3"},
+                               {"NEXAR_RPC_QUEUE", "5"},
+                               {"NEXAR_RPC_CALLS_PER_PEER", "6"},
+                               {"NEXAR_RPC_BYTES_PER_PEER", "1MiB"},
                                {"NEXAR_TOKEN_FILE", "/etc/nexar/token"},
                                {"NEXAR_SEED", "[::1]:4000"},
                                {"NEXAR_HOST_ID", "left"},
@@ -66,7 +72,8 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
             "reproducible=true\nmemory_budget=1GiB\nshm_budget=32MiB\nlarge_msg_bytes=4MiB\npipeline_segment_bytes=1MiB\n"
             "ring_max_world=16\nheartbeat_interval=100ms\nheartbeat_timeout=1s\nelastic_enabled=true\nmin_world=2\nmax_world=64\n"
             "resize_timeout=10s\nrecovery_policy=manual\ntransport=quic\nencrypt_bulk=false\n"
-            "compressed_all_reduce_max_bytes=0B\ntoken=none\ntoken_file=/etc/nexar/token\nseed=[::1]:4000\nhost_id=left\nlog=debug\nspin=0ns\n");
+            "compressed_all_reduce_max_bytes=0B\nrpc_workers=2\nrpc_spare_workers=3\nrpc_queue=5\nrpc_calls_per_peer=6\n"
+            "rpc_bytes_per_peer=1MiB\ntoken=none\ntoken_file=/etc/nexar/token\nseed=[::1]:4000\nhost_id=left\nlog=debug\nspin=0ns\n");
   EXPECT_EQ(config.shm_budget_for(4), 32u << 20);
 }
 
