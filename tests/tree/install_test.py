@@ -37,6 +37,8 @@ class InstalledTree(unittest.TestCase):
 
     def test_the_tool_is_there(self):
         self.assertIn("simd", run(self.prefix / "bin/nexar", "info"))
+        for file in ("man/man1/nexar.1", "man/man1/nexar-run.1", "bash-completion/completions/nexar"):
+            self.assertTrue((self.prefix / "share" / file).is_file(), file)
 
     def test_find_package_gives_both_libraries(self):
         out = Path(self.folder.name) / "cmake"
