@@ -38,6 +38,7 @@ struct OperationState {
 
   // Touched on the engine only.
   bool active = false;
+  std::size_t active_at = 0;  // its place among the node's active operations
   std::optional<Error> verdict;  // replaces the error of a cancellation
   std::function<void(const Result<Status>&)> callback;
   std::optional<io::EventDescriptor> event;
