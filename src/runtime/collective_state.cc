@@ -154,8 +154,8 @@ CollectiveState& CollectiveState::refuse(Error error) {
   return *this;
 }
 
-Result<void> run_collective(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options,
-                            const std::function<void(CollectiveState&)>& describe, const std::function<void(collective::Call&)>& use) {
+Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options, const Describe& describe,
+                           const Use& use) {
   if (auto checked = core.check_call(to_string(operation)); !checked) return checked;
   const CallTurn turn(group);
   if (!turn) return concurrent(group, operation);
@@ -167,8 +167,8 @@ Result<void> run_collective(NodeCore& core, GroupRecord& group, OperationId oper
   return {};
 }
 
-Operation start_collective(const std::shared_ptr<NodeCore>& core, GroupRecord& group, OperationId operation, const CallOptions& options,
-                           const std::function<void(CollectiveState&)>& describe) {
+Operation start_described(const std::shared_ptr<NodeCore>& core, GroupRecord& group, OperationId operation, const CallOptions& options,
+                          const Describe& describe) {
   const auto failed = [](Error error) {
     auto state = std::make_shared<OperationState>();
     state->result.emplace(std::move(error));

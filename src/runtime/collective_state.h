@@ -53,13 +53,26 @@ class CollectiveState {
   MiddleFunction middle_;
 };
 
-// Runs a call that `describe(CollectiveState&)` fills in, and waits for it. `use` takes its results.
-Result<void> run_collective(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options,
-                            const std::function<void(CollectiveState&)>& describe,
-                            const std::function<void(collective::Call&)>& use = nullptr);
+using Describe = std::function<void(CollectiveState&)>;
+using Use = std::function<void(collective::Call&)>;
+Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options, const Describe& describe,
+                           const Use& use);
+Operation start_described(const std::shared_ptr<NodeCore>& core, GroupRecord& group, OperationId operation, const CallOptions& options,
+                          const Describe& describe);
+
+// Runs a call that `describe(CollectiveState&)` fills in, and waits for it. `use` takes its results. The functions are passed on by
+// reference: a small collective allocates nothing.
+template <typename F>
+Result<void> run_collective(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options, const F& describe,
+                            const Use& use = nullptr) {
+  return run_described(core, group, operation, options, std::cref(describe), use);
+}
 
 // The same without waiting.
+template <typename F>
 Operation start_collective(const std::shared_ptr<NodeCore>& core, GroupRecord& group, OperationId operation, const CallOptions& options,
-                           const std::function<void(CollectiveState&)>& describe);
+                           const F& describe) {
+  return start_described(core, group, operation, options, std::cref(describe));
+}
 
 }  // namespace nexar::runtime

@@ -115,7 +115,7 @@ Result<void> NodeCore::close() {
     const Error closed = closed_error();
     end_formation(closed);
     while (!active_.empty()) {
-      OperationState& operation = **active_.begin();
+      OperationState& operation = *active_.back();
       operation.verdict = closed;
       stop(operation);
     }

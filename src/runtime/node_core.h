@@ -16,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "base/log.h"
@@ -213,7 +212,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<collective::Collectives> collectives_;  // likewise
   std::unique_ptr<io::Timer> collective_timer_;
   std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread
-  std::unordered_set<OperationState*> active_;
+  std::vector<OperationState*> active_;  // in any order; each knows its place
 
   Completion formed_;
   std::optional<Error> formation_error_;

@@ -155,7 +155,8 @@ Result<std::optional<Status>> NodeCore::probe(mesh::GroupId group, Rank from, st
 void NodeCore::begin(OperationState& operation) {
   if (closed_.load(std::memory_order_acquire)) return finish(operation, closed_error());
   operation.active = true;
-  active_.insert(&operation);
+  operation.active_at = active_.size();
+  active_.push_back(&operation);
   if (operation.kind == OperationState::Kind::kSend) {
     operation.send.done = [this, &operation](Result<void> result) {
       if (result)
@@ -191,7 +192,11 @@ void NodeCore::stop(OperationState& operation) {
 }
 
 void NodeCore::finish(OperationState& operation, Result<Status> result) {
-  if (std::exchange(operation.active, false)) active_.erase(&operation);
+  if (std::exchange(operation.active, false)) {
+    active_.back()->active_at = operation.active_at;
+    active_[operation.active_at] = active_.back();
+    active_.pop_back();
+  }
   if (operation.unattended) engine_->need_background(false);
   if (result && operation.group != nullptr) result->source = operation.group->rank_of(result->source).value_or(result->source);
   const bool ours = operation.kind != OperationState::Kind::kCollective;  // of a collective the error has more to say

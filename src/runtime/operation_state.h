@@ -48,6 +48,7 @@ struct OperationState {
   bool active = false;
   OperationState* whole = nullptr;  // the compound that waits for it
   std::size_t parts_left = 0;
+  std::size_t active_at = 0;  // its place among the node's active operations
   std::optional<Error> verdict;  // replaces the error of a cancellation
   std::function<void(const Result<Status>&)> callback;
   std::optional<io::EventDescriptor> event;

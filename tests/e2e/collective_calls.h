@@ -18,7 +18,7 @@ namespace nexar::test {
 template <typename T>
 void expect_same(const std::vector<T>& got, const std::vector<T>& wanted, const char* what) {
   ASSERT_EQ(got.size(), wanted.size()) << what;
-  EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(T)), 0) << what;
+  EXPECT_TRUE(got.empty() || std::memcmp(got.data(), wanted.data(), got.size() * sizeof(T)) == 0) << what;
 }
 
 template <typename T>
