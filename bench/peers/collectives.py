@@ -122,15 +122,15 @@ class Results:
                    "busbw_GBps": self.median(name, size, "busbw_GBps") if "busbw_GBps" in rows[0] else None, "ratio": middle / ours if ours else None}
 
     def print(self, names):
-        print("".join(f"{title:>14}" for title in ["bytes", "nexar us", "[range]", "GB/s"]) + "".join(f"{name + ' us':>16}{'ratio':>7}" for name in names[1:]))
+        print(f"{'bytes':>12}{'nexar us':>12}{'[range]':>24}{'GB/s':>9}" + "".join(f"{name + ' us':>17}{'ratio':>8}" for name in names[1:]))
         for size in self.sizes():
             ours = [row["time_us"] for row in self.rows.get(("nexar", size), [])]
             middle = self.median("nexar", size)
-            cells = f"{size:>14}" + (f"{middle:>14.1f}{f'[{min(ours):.1f}-{max(ours):.1f}]':>14}{size / middle / 1e3:>14.3f}" if ours else f"{'-':>14}{'':>28}")
+            cells = f"{size:>12}" + (f"{middle:>12.1f}{f'[{min(ours):.1f}-{max(ours):.1f}]':>24}{size / middle / 1e3:>9.3f}" if ours else f"{'-':>12}{'':>33}")
             for name in names[1:]:
                 theirs = self.median(name, size)
-                ratio = f"{theirs / middle:>7.2f}" if theirs and middle else f"{'':>7}"
-                cells += (f"{theirs:>16.1f}" if theirs else f"{'-':>16}") + ratio
+                ratio = f"{theirs / middle:>8.2f}" if theirs and middle else f"{'':>8}"
+                cells += (f"{theirs:>17.1f}" if theirs else f"{'-':>17}") + ratio
             print(cells, flush=True)
 
 
