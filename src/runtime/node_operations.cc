@@ -56,6 +56,10 @@ Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<st
     cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
                                                                     operation.call->descriptor.to_text(), base::format_duration(*limit)))
                                  .with_rank(operation.group->rank));
+  } else if (!operation.completion.is_done() && operation.kind == OperationState::Kind::kCompound) {
+    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for a collective of {} parts no longer than {}", rank_,
+                                                                    operation.parts.size(), base::format_duration(*limit)))
+                                 .with_rank(rank_));
   } else if (!operation.completion.is_done()) {
     const bool sending = operation.kind == OperationState::Kind::kSend;
     const Rank peer = sending ? operation.send.peer : operation.receive.source;
