@@ -25,10 +25,6 @@
 
 namespace nexar {
 
-namespace tensor {
-class StagedCall;
-}
-
 struct DeviceGroupOptions {
   // The longest piece, the same on every rank; 0: twice config().pipeline_segment_bytes, because a piece is cut into chunks again.
   std::uint64_t piece_bytes = 0;

@@ -48,6 +48,9 @@ class NEXAR_API Operation {
   // Ends it now, with kCancelled if it has not ended. Returns when the buffers are the caller's again.
   void cancel();
 
+  // The same for a reason, which the other ranks of a collective are told.
+  void cancel(const Error& reason);
+
   // Calls `callback` once when it is done, inside the runtime: it may not block or call nexar.
   void on_done(std::function<void(const Result<Status>&)> callback);
 

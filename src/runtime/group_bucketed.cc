@@ -156,7 +156,9 @@ Result<void> Group::all_reduce_bucketed(std::span<const TensorView> tensors, Dat
   std::size_t waited = 0;
   const auto wait_for_next = [&] {
     Result<Status> result = operations[waited++].wait();
-    if (!result && !runs.error) runs.error = std::move(result).error();
+    if (result || runs.error) return;
+    runs.error = std::move(result).error();
+    for (std::size_t i = waited; i < operations.size(); ++i) operations[i].cancel(*runs.error);
   };
   for (const Run& run : runs.list) {
     if (operations.size() - waited == kRunsInFlight) wait_for_next();

@@ -70,6 +70,10 @@ Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<st
     cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
                                                                     operation.collective->descriptor.to_text(), base::format_duration(*limit)))
                                  .with_rank(operation.group->rank));
+  } else if (!operation.completion.is_done() && operation.kind == OperationState::Kind::kCompound) {
+    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for a collective of {} parts no longer than {}", rank_,
+                                                                    operation.parts.size(), base::format_duration(*limit)))
+                                 .with_rank(rank_));
   } else if (!operation.completion.is_done()) {
     cancel_inside(operation,
                   Error(ErrorCode::kTimeout, fmt::format("{} did not end within {}", describe(operation), base::format_duration(*limit))));

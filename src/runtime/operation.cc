@@ -34,8 +34,11 @@ Result<Status> Operation::wait(std::optional<Duration> limit) {
 }
 
 void Operation::cancel() {
-  if (done()) return;
-  state_->core->cancel(*state_, Error(ErrorCode::kCancelled, "the operation was cancelled"));
+  if (!done()) cancel(Error(ErrorCode::kCancelled, "the operation was cancelled"));
+}
+
+void Operation::cancel(const Error& reason) {
+  if (!done()) state_->core->cancel(*state_, reason);
 }
 
 void Operation::on_done(std::function<void(const Result<Status>&)> callback) {

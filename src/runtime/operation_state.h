@@ -37,6 +37,7 @@ struct OperationState {
   // Of a compound: what it waits for, and what is done with their results before it ends, on the engine.
   std::vector<std::shared_ptr<OperationState>> parts;
   std::function<Result<void>()> conclude;
+  std::shared_ptr<OperationState*> running;  // itself until it ends, for what is posted about it
 
   // Written on the engine before the completion is done, read after it.
   std::optional<Result<Status>> result;

@@ -112,8 +112,11 @@ void Pipeline::wait() {
   if (!polled) std::this_thread::yield();
 }
 
+// What is between ranks ends with it: the others may have given up already, or have fewer pieces.
 void Pipeline::note(Result<void> result) {
-  if (!result && !error_) error_ = std::move(result).error();
+  if (result || error_) return;
+  error_ = std::move(result).error();
+  for (std::uint64_t piece = placing_; piece < started_; ++piece) slot(piece).operation.cancel(*error_);
 }
 
 }  // namespace nexar::tensor

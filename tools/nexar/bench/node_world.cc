@@ -26,11 +26,16 @@ double NodeWorld::from_first(double value) {
 Carrier::Carrier(const Node& node) : node_(node), before_(ways()) {}
 
 std::vector<Carrier::Way> Carrier::ways() const {
+  std::uint64_t shm = 0;
   std::uint64_t quic = 0;
+  std::uint64_t tcp = 0;
   const NodeCounters counters = node_.counters().value();
-  for (const PeerCounters& peer : counters.peers)
-    for (const int lane : kMessageLanes) quic += peer.traffic.bytes_sent[lane] + peer.traffic.bytes_received[lane];
-  return {{"quic", quic}};
+  for (const PeerCounters& peer : counters.peers) {
+    std::uint64_t& home = peer.transport == "shm" ? shm : quic;
+    for (const int lane : kMessageLanes) home += peer.traffic.bytes_sent[lane] + peer.traffic.bytes_received[lane];
+    tcp += peer.bulk.tcp_bytes_sent + peer.bulk.tcp_bytes_received;
+  }
+  return {{"shm", shm}, {"quic", quic}, {"tcp", tcp}};
 }
 
 std::string Carrier::name() const {
