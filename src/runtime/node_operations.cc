@@ -196,7 +196,7 @@ void NodeCore::stop(OperationState& operation) {
 }
 
 void NodeCore::finish(OperationState& operation, Result<Status> result) {
-  if (std::exchange(operation.active, false)) {
+  if (std::exchange(operation.active, false) && operation.kind != OperationState::Kind::kCompound) {  // whose parts stand there
     active_.back()->active_at = operation.active_at;
     active_[operation.active_at] = active_.back();
     active_.pop_back();
