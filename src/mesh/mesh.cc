@@ -30,8 +30,10 @@ void finish(Receive& receive, Result<Status> result) {
 
 Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& limits, const LaneEnvironment* lanes)
     : self_(self), epoch_(epoch), limits_(limits), events_(std::move(events)) {
-  events_.granted_ahead = [this](Rank rank, GroupId group, const wire::Grant& grant) { steps_.on_granted(rank, group, grant); };
-  events_.refused_ahead = [this](Rank rank, const wire::Refuse& refuse) { steps_.on_refused(rank, refuse); };
+  // Grants ahead are for collectives, unless the owner wants them itself.
+  if (!events_.granted_ahead)
+    events_.granted_ahead = [this](Rank rank, GroupId group, const wire::Grant& grant) { steps_.on_granted(rank, group, grant); };
+  if (!events_.refused_ahead) events_.refused_ahead = [this](Rank rank, const wire::Refuse& refuse) { steps_.on_refused(rank, refuse); };
   for (Rank rank = 0; rank < size; ++rank)
     peers_.push_back(std::make_unique<Peer>(
         rank, Peer::Surroundings{self_, matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, lanes, steps_, rpc_}));
