@@ -107,7 +107,9 @@ void move(std::uint64_t total) {
     ASSERT_TRUE(sent) << sent.error().to_string();
     ASSERT_TRUE(in == out) << "round " << round;
   }
-  const BulkCounters bulk = nodes[0].counters().value().peers[1].bulk;
+  const PeerCounters peer = nodes[0].counters().value().peers[1];
+  if (peer.transport == "shm") return;  // as it is on one host; the same over the network is another test
+  const BulkCounters bulk = peer.bulk;
   EXPECT_GE(bulk.tcp_bytes_sent, total - 2 * kBytes) << "all but the first went by TCP lanes: " << bulk.reason;
 }
 

@@ -31,6 +31,7 @@
 #include "launch/launch.h"
 #include "nexar/info.h"
 #include "nexar/node.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -187,6 +188,7 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
       ->add_option("--bytes", options->bytes,
                    "Sizes: 8,1K,64M, or a range: 8-64M, 8-64M*4; of all ranks' parts together where there are parts")
       ->delimiter(',')
+      ->check(is_size_or_range())
       ->capture_default_str();
   command->add_option("--dtype", options->types, "Element types: f32,bf16,i32, or all")->delimiter(',')->capture_default_str();
   command->add_option("--op", options->ops, "Reductions: sum,max, or all that the type has")->delimiter(',')->capture_default_str();
@@ -208,6 +210,8 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
   command->add_flag("--worker", options->worker)->group("");
   command->add_flag("--progress", options->progress)->group("");
+  add_examples(*command, {fmt::format("nexar bench {} -n 4 --check    four processes of this host, results compared", name),
+                          fmt::format("nexar bench {} --transport net    as between hosts", name)});
   command->callback([options, &action] {
     try {
       static_cast<void>(calls_of(*options, 1));  // what is wrong with sizes, types and reductions is said before anything starts

@@ -179,7 +179,13 @@ Row measure(const Node& node, const std::string& mode, std::size_t bytes, const 
   const std::uint64_t wrong = add_up(node.world(), end.verify(mode));
 
   std::sort(times.begin(), times.end());
-  Row row{mode, bytes, median(times), late(times), 0, wrong, after.by_tcp - before.by_tcp > after.by_home - before.by_home ? "tcp" : after.home};
+  Row row{mode,
+          bytes,
+          median(times),
+          late(times),
+          0,
+          wrong,
+          after.by_tcp - before.by_tcp > after.by_home - before.by_home ? "tcp" : after.home};
   check_transport(row, options);
   const double ways = mode == "pingpong" ? 2 : 1;
   row.bandwidth = ways * static_cast<double>(bytes) / row.time_us / 1e3;
@@ -317,7 +323,7 @@ void add_bench(CLI::App& app, Action& action) {
   p2p->add_option("--mode", options->modes, "pingpong, oneway, exchange")
       ->delimiter(',')
       ->check(CLI::IsMember({"pingpong", "oneway", "exchange"}));
-  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M, or a range: 8-64M, 8-64M*4")->delimiter(',');
+  p2p->add_option("--bytes", options->bytes, "Sizes: 8,1K,64M, or a range: 8-64M, 8-64M*4")->delimiter(',')->check(is_size_or_range());
   p2p->add_option("--iters", options->iterations, "Iterations of each; 0 chooses by size");
   p2p->add_option("--transport", options->transport, "What must carry the bytes; another is a failure")
       ->check(CLI::IsMember({"auto", "shm", "net", "quic", "tcp"}));

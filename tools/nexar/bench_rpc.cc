@@ -23,6 +23,7 @@
 #include "launch/launch.h"
 #include "nexar/node.h"
 #include "nexar/rpc.h"
+#include "words.h"
 
 namespace nexar::tool {
 namespace {
@@ -285,6 +286,8 @@ void add_bench_rpc(CLI::App& bench, Action& action) {
   rpc->add_flag("!--no-load", options->loaded, "Leave out the calls during a gigabyte");
   rpc->add_flag("!--no-pin", options->pin, "Leave the threads to the scheduler");
   rpc->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
+  add_examples(*rpc, {"nexar bench rpc                    calls between two processes of this host",
+                      "nexar bench rpc --wait block       with threads that sleep while they wait"});
   rpc->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -1,10 +1,12 @@
 #include "words.h"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "bench/sizes.h"
 
 namespace nexar::tool {
 
@@ -17,6 +19,18 @@ void add_examples(CLI::App& command, const std::vector<std::string>& examples) {
 CLI::Validator is_size() {
   return {[](const std::string& text) {
             return base::parse_size(text).value_or(0) != 0 ? std::string() : fmt::format("\"{}\" is no size such as 8, 64K or 1MiB", text);
+          },
+          "SIZE"};
+}
+
+CLI::Validator is_size_or_range() {
+  return {[](const std::string& text) {
+            try {
+              static_cast<void>(bench::parse_sizes({text}));
+            } catch (const std::exception&) {
+              return fmt::format("\"{}\" is no size such as 8, 64K or 1MiB, and no range such as 8-64M or 8-64M*4", text);
+            }
+            return std::string();
           },
           "SIZE"};
 }

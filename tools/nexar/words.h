@@ -14,6 +14,9 @@ void add_examples(CLI::App& command, const std::vector<std::string>& examples);
 // Accepts sizes such as 8, 64K and 1MiB, not 0.
 CLI::Validator is_size();
 
+// The same and ranges of them: 8-64M, 8-64M*4.
+CLI::Validator is_size_or_range();
+
 // The subcommands that are shown, without groups of options; those of all levels below, depth first.
 std::vector<const CLI::App*> subcommands_of(const CLI::App& command);
 std::vector<const CLI::App*> all_commands_of(const CLI::App& command);

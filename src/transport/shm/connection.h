@@ -100,11 +100,13 @@ class Connection final : public Link, private io::Watcher {
     wire::Header header{};
     Sink* sink = nullptr;
     std::uint32_t left = 0;  // bytes of payload still to come
+    bool dropped = false;    // nobody is told of the frame that is arriving
   };
-  // Where a described bulk frame is, and the lease that says whether it still is there.
+  // Where a described bulk frame is, and the lease that says whether it is still meant. A frame that is copied has the lease of its
+  // transfer too, if there is one: of what was taken back nothing may come after a gap.
   struct Reference {
-    std::uint64_t address = 0;  // 0: the payload follows in the ring
-    std::uint64_t slot = 0;
+    std::uint64_t address = 0;     // 0: the payload follows in the ring
+    std::uint64_t slot = kLeases;  // kLeases: none
     std::uint64_t lease = 0;
   };
   static constexpr std::size_t kReferenceBytes = 3 * 8;
@@ -116,7 +118,7 @@ class Connection final : public Link, private io::Watcher {
   void put_frame(const wire::Header& header, const Reference* reference, base::ByteView payload);
   bool pump(OutgoingLane& lane);
   bool refill_bulk();
-  std::optional<Reference> refer(const BulkSource::Frame& frame);
+  Reference refer(const BulkSource::Frame& frame);
   void published();
   void tell_waiting();
   bool is_all_read();

@@ -57,7 +57,7 @@ void Connection::put_frame(const wire::Header& header, const Reference* referenc
     size += kReferenceBytes;
   }
   put(lane, base::ByteView(bytes).first(size));
-  if (reference == nullptr) put(lane, payload);
+  if (reference == nullptr || reference->address == 0) put(lane, payload);
   lane.ring.publish();
   ++counters_[index].frames_sent;
   counters_[index].bytes_sent += wire::kHeaderBytes + header.length;
@@ -101,26 +101,25 @@ bool Connection::refill_bulk() {
       bulk_waits_ = true;
       break;
     }
-    const std::optional<Reference> reference = refer(*frame);
-    put_frame(frame->header, reference ? &*reference : nullptr, frame->payload);
+    const Reference reference = refer(*frame);
+    put_frame(frame->header, &reference, frame->payload);
     endpoint_.bells()->ring(ends_.there);
     moved = true;
   }
   return moved;
 }
 
-// Where the peer finds the bytes of a frame; nothing when they have to be copied.
-std::optional<Connection::Reference> Connection::refer(const BulkSource::Frame& frame) {
-  if (!ends_.peer_reads || !frame.stays || frame.payload.size() < kReferredBytesMin) return std::nullopt;
-  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(frame.payload.data()));
-  if (!endpoint_.can_be_read(address)) return std::nullopt;
+// Where the peer finds the bytes of a frame, unless they have to be copied; and the lease of its transfer.
+Connection::Reference Connection::refer(const BulkSource::Frame& frame) {
   auto found = referred_.find(frame.header.id);
-  if (found == referred_.end()) {
-    if (free_slots_.empty()) return std::nullopt;
+  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(frame.payload.data()));
+  const bool described = ends_.peer_reads && frame.stays && frame.payload.size() >= kReferredBytesMin && endpoint_.can_be_read(address);
+  if (described && found == referred_.end() && !free_slots_.empty()) {
     found = referred_.emplace(frame.header.id, free_slots_.back()).first;
     free_slots_.pop_back();
   }
-  return Reference{address, found->second, leases_[found->second]};
+  if (found == referred_.end()) return {};
+  return Reference{described ? address : 0, found->second, leases_[found->second]};
 }
 
 // What the peer reads from here on is not what was meant: it sees that the lease is another one, and drops it.
@@ -204,8 +203,14 @@ Result<void> Connection::begin_frame(std::size_t index) {
     reference.address = base::load_le<std::uint64_t>(bytes.data() + wire::kHeaderBytes);
     reference.slot = base::load_le<std::uint64_t>(bytes.data() + wire::kHeaderBytes + 8);
     reference.lease = base::load_le<std::uint64_t>(bytes.data() + wire::kHeaderBytes + 16);
-    if (reference.slot >= kLeases) return Error(ErrorCode::kRefused, fmt::format("{} names a lease that does not exist", who()));
-    if (reference.address != 0 && !is_current(reference)) return {};  // taken back before we came
+    if (reference.slot > kLeases || (reference.slot == kLeases && reference.address != 0))
+      return Error(ErrorCode::kRefused, fmt::format("{} names a lease that does not exist", who()));
+    if (reference.slot < kLeases && !is_current(reference)) {  // taken back before we came
+      lane.dropped = reference.address == 0 && header->length > 0;
+      lane.sink = nullptr;
+      lane.left = lane.dropped ? header->length : 0;
+      return {};
+    }
   }
   ++counters_[index].frames_received;
   Result<Sink*> sink = handler_->on_frame(*header);
@@ -216,7 +221,9 @@ Result<void> Connection::begin_frame(std::size_t index) {
   return lane.left == 0 ? end_frame(lane) : Result<void>();
 }
 
-Result<void> Connection::end_frame(IncomingLane& lane) { return handler_->on_frame_end(lane.header); }
+Result<void> Connection::end_frame(IncomingLane& lane) {
+  return std::exchange(lane.dropped, false) ? Result<void>() : handler_->on_frame_end(lane.header);
+}
 
 bool Connection::is_current(const Reference& reference) const {
   return in_lines_.leases[reference.slot].load(std::memory_order_seq_cst) == reference.lease;
