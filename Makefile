@@ -31,7 +31,7 @@ packages:
 built-%: packages
 	@mkdir -p build
 	@if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
-	  [ -e build/$*/CMakeCache.txt ] || cmake --preset $* -D NEXAR_PRECOMPILE=$$(command -v ccache >/dev/null && echo OFF || echo ON) >build/$*.log 2>&1 || { rm -f build/$*/CMakeCache.txt; cat build/$*.log; exit 1; }
+	  [ -e build/$*/CMakeCache.txt ] || cmake --preset $* -D NEXAR_PRECOMPILE=ON >build/$*.log 2>&1 || { rm -f build/$*/CMakeCache.txt; cat build/$*.log; exit 1; }
 	@cmake --build --preset $* --parallel
 
 build: built-release

@@ -18,7 +18,7 @@ def run_preset(preset, long):
     report.unlink(missing_ok=True)
     selection = ["-L", "^long$"] if long else ["-LE", "^long$"]
     print(f"-- {preset}{', long tests' if long else ''}", flush=True)
-    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count()), "--output-junit", str(report), *selection]
+    command = ["ctest", "--preset", preset, "--parallel", str(2 * os.cpu_count()), "--output-junit", str(report), *selection]
     done = subprocess.run(command, cwd=ROOT)
     if not report.is_file():
         return done.returncode, []
