@@ -42,7 +42,7 @@ Result<void> prepare(const NodeCore& core, const Group& group, std::uint64_t sco
 
 }  // namespace
 
-Rpc Group::rpc() const { return {core_, *this, id_}; }
+Rpc Group::rpc() const { return {core_, *this, id()}; }
 
 Result<void> Rpc::serve(const Function& function, RpcHandler handler, const ServeOptions& options) const {
   if (auto checked = core_->check_call("serve"); !checked) return checked;
