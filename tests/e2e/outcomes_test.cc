@@ -18,7 +18,7 @@ constexpr std::uint64_t kLarge = 100'000;  // elements: such messages are grante
 
 // A rank that fails its test leaves the others waiting; not for long.
 Config impatient() {
-  Config config;
+  Config config = Config::from_env().value();
   config.entry_timeout = 20s;
   config.progress_timeout = 20s;
   return config;
@@ -154,7 +154,7 @@ TEST(Outcomes, WhoeverComesAfterADeadlineGetsTheVerdict) {
 }
 
 TEST(Outcomes, AnEntryTimeoutNamesWhoIsMissing) {
-  Config config;
+  Config config = Config::from_env().value();
   config.entry_timeout = 400ms;
   config.progress_timeout = 60s;
   Ranks ranks(4, config);
