@@ -27,10 +27,12 @@ Carrier::Carrier(const Node& node) : node_(node), before_(ways()) {}
 
 std::vector<Carrier::Way> Carrier::ways() const {
   std::uint64_t quic = 0;
+  std::uint64_t shm = 0;
   const NodeCounters counters = node_.counters().value();
   for (const PeerCounters& peer : counters.peers)
-    for (const int lane : kMessageLanes) quic += peer.traffic.bytes_sent[lane] + peer.traffic.bytes_received[lane];
-  return {{"quic", quic}};
+    for (const int lane : kMessageLanes)
+      (peer.transport == "shm" ? shm : quic) += peer.traffic.bytes_sent[lane] + peer.traffic.bytes_received[lane];
+  return {{"quic", quic}, {"shm", shm}};
 }
 
 std::string Carrier::name() const {
