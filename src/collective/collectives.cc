@@ -169,6 +169,10 @@ bool Collectives::step_direct() {
   return moved;
 }
 
+bool Collectives::awaits_direct() const {
+  return std::any_of(direct_groups_.begin(), direct_groups_.end(), [](const DirectGroup* group) { return group->is_waiting(); });
+}
+
 void Collectives::end_epoch() {
   if (std::exchange(epoch_over_, true)) return;
   for (DirectGroup* group : direct_groups_) group->owner().add_reason();

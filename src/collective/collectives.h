@@ -50,6 +50,9 @@ class Collectives {
   // Does what can be done in shared memory; whether there was anything.
   bool step_direct();
 
+  // Whether something is left to do there, when others have done something.
+  bool awaits_direct() const;
+
   // The epoch is over: callers' threads do not run calls any more.
   void end_epoch();
 

@@ -67,7 +67,7 @@ void DirectGroup::OthersBell::ring() {
 #else
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
-  for (const int local : memory_.others) memory_.bells->ring(local);
+  for (const int local : memory_.others) memory_.bells->ring_awaiting(local);
 }
 
 bool DirectGroup::fits(const direct::Call& call) const {

@@ -94,6 +94,9 @@ class DirectGroup {
   // Does what can be done; whether there was anything. Members may hear of their end.
   bool step();
 
+  // Whether it waits for what others do in the area.
+  bool is_waiting() const { return running_ != nullptr; }
+
   // How far a member is, whose turn it is or not.
   wire::Progress progress(const Member& member) const;
   void waits_for(const Member& member, std::vector<Rank>& ranks) const;

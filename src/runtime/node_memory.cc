@@ -3,7 +3,11 @@
 // Who shares memory with whom is known of every two ranks; a group uses it when each of its members shares it with all the others and has got
 // the group's block of it. All must come to the same decision, so they compare what each has, by messages, before the group's first call.
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "io/host.h"
@@ -15,15 +19,25 @@ namespace {
 // The group in which members compare: it has no call of a user's.
 mesh::GroupId comparing(mesh::GroupId group) { return base::hash64("memory of " + std::to_string(group)); }
 
-// Turns of the loop look into the areas of all groups, also once more before they block.
+// Turns of the loop look into the areas of all groups. Before they block they tell the others that they wait for something there, if they do,
+// and look once more: while a caller's thread is in the area, the engine may well sleep and is not to be woken.
 class DirectPoller final : public io::Poller {
  public:
-  explicit DirectPoller(collective::Collectives& collectives) : collectives_(collectives) {}
+  DirectPoller(collective::Collectives& collectives, std::shared_ptr<transport::shm::HostSegment> segment, int local)
+      : collectives_(collectives), segment_(std::move(segment)), awaits_(segment_->rank(local).awaits) {}
+
   bool poll() override { return collectives_.step_direct(); }
-  bool fall_asleep() override { return !collectives_.step_direct(); }
+  bool fall_asleep() override {
+    if (!collectives_.awaits_direct()) return true;
+    awaits_.store(1, std::memory_order_seq_cst);
+    return !collectives_.step_direct();
+  }
+  void wake_up() override { awaits_.store(0, std::memory_order_relaxed); }
 
  private:
   collective::Collectives& collectives_;
+  const std::shared_ptr<transport::shm::HostSegment> segment_;
+  std::atomic<std::uint32_t>& awaits_;
 };
 
 }  // namespace
@@ -96,7 +110,7 @@ void NodeCore::on_offers_compared(MemoryOffer& offer, Result<void> result) {
         &collectives_->share_memory(offer.group.id, {host_->segment(), host_->bells(), std::move(others), offer.block}, spin);
     if (direct_poller_ == nullptr) {
       // After the poller that says in the segment that this process falls asleep, so that it looks later.
-      direct_poller_ = std::make_unique<DirectPoller>(*collectives_);
+      direct_poller_ = std::make_unique<DirectPoller>(*collectives_, host_->segment(), places_->local_rank(rank_));
       loop_->add_poller(*direct_poller_);
     }
   }
