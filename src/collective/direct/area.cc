@@ -51,6 +51,10 @@ void Area::publish(Position position, std::uint64_t fingerprint, Ranks readers) 
 }
 
 void Area::fail(Sequence sequence) {
+  // Whoever comes late does not succeed with what was published before.
+  for (unsigned slot : {0U, 1U})
+    if (uses_[slot].position >> kRoundBits == position(sequence, 0) >> kRoundBits)
+      header(rank_, slot).fingerprint.store(kGivenUp, std::memory_order_release);
   // In one order with has_left's look at who has entered: whoever has not by then sees that this rank has failed.
   mine().failed.store(sequence, std::memory_order_seq_cst);
   publish_left(end_of(sequence));

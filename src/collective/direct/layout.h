@@ -55,6 +55,9 @@ struct Loan {
   Lent output;
 };
 
+// Instead of a fingerprint: the rank has given the call up. No call has it.
+inline constexpr std::uint64_t kGivenUp = 0;
+
 struct alignas(kCacheLine) Header {
   std::atomic<Position> position;          // of what the slot holds
   std::atomic<std::uint64_t> fingerprint;  // of the call that it belongs to

@@ -154,7 +154,8 @@ bool Operation::accept(Rank rank, const Header& header) {
   const std::uint64_t theirs = header.fingerprint.load(std::memory_order_relaxed);
   if (theirs != call_.fingerprint) {
     mismatch_ = {rank, theirs};
-    end(Outcome::kMismatch);
+    blocked_on_ = rank;
+    end(theirs == kGivenUp ? Outcome::kEnded : Outcome::kMismatch);
     return false;
   }
   if (pattern_.tiny) return true;
