@@ -55,8 +55,8 @@ struct Loan {
   Lent output;
 };
 
-// Instead of a fingerprint: the rank has given the call up. No call has it.
-inline constexpr std::uint64_t kGivenUp = 0;
+// Instead of a fingerprint: the rank has given the call up. A call has it as seldom as another's.
+inline constexpr std::uint64_t kGivenUp = UINT64_MAX;
 
 struct alignas(kCacheLine) Header {
   std::atomic<Position> position;          // of what the slot holds

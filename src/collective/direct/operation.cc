@@ -60,6 +60,9 @@ Outcome Operation::stop(Outcome why) { return outcome_ == Outcome::kWaiting ? en
 
 Outcome Operation::end(Outcome outcome) {
   outcome_ = outcome;
+  // What a peer has brought about it also sees by itself.
+  if (outcome == Outcome::kOpFailed || outcome == Outcome::kRevoked || outcome == Outcome::kDeadline || outcome == Outcome::kCancelled)
+    area_.withdraw(call_.sequence);
   if (outcome == Outcome::kDone)
     area_.finish(call_.sequence);
   else
