@@ -97,6 +97,10 @@ class NEXAR_API Group {
   const Config& config() const;                     // of the node
   const std::shared_ptr<BufferPool>& pool() const;  // of the node: host memory for staging and buckets
 
+  // Whether its ranks are all on one host and run collectives through shared memory, but for v-forms, byte strings, all_reduce_rs_ag and
+  // calls that name an algorithm. The same on every rank.
+  bool shares_memory() const;
+
   // The rank in the world of a rank of this group, and back: nothing when it is no member.
   std::optional<Rank> world_rank(Rank rank) const;
   std::optional<Rank> rank_of(Rank world_rank) const;

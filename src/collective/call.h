@@ -20,7 +20,11 @@
 
 namespace nexar::collective {
 
+class DirectGroup;
 class Operation;
+namespace direct {
+class Operation;
+}
 
 // Filled in by the caller and kept by it until `done` has been called. The user's memory is touched only in between.
 struct Call {
@@ -50,6 +54,11 @@ struct Call {
 
   // Called once, perhaps before the call that begins it returns.
   std::function<void(Result<void>)> done{};
+
+  // Of a group that shares memory: whose owner counts this call, and what the caller's thread has begun of it, under a number that it has
+  // taken.
+  DirectGroup* shared = nullptr;
+  direct::Operation* begun = nullptr;
 
   Operation* running = nullptr;  // kept by Collectives
 };

@@ -11,6 +11,23 @@
 namespace nexar::collective {
 namespace {
 
+// Tells those who share memory that nothing comes there.
+void leave_out(const Call& call, GroupState& group, Sequence sequence) {
+  if (call.begun != nullptr)
+    call.begun->stop(direct::Outcome::kCancelled);
+  else if (group.direct != nullptr)
+    group.direct->skip(sequence);
+}
+
+// What is known of a call that the engine has not seen, or has forgotten.
+wire::ProbeReply reply_of_caller(GroupState& group, Sequence sequence) {
+  wire::ProbeReply reply{sequence, wire::OperationState::kDone};
+  if (group.direct == nullptr) return reply;
+  reply.call = group.direct->recent().find(sequence);
+  if (group.direct->caller() == sequence) reply.state = wire::OperationState::kRunning;
+  return reply;
+}
+
 // Operations that are kept for later calls; each has some KiB, or more after a large plan.
 constexpr std::size_t kUnusedMax = 64;
 
@@ -20,7 +37,7 @@ Collectives::Collectives(Environment environment, const plan::Chooser& chooser, 
     : environment_(std::move(environment)),
       timeouts_(timeouts),
       planner_(chooser),
-      around_{environment_.port, planner_, scratch_, timeouts_,
+      around_{environment_.port, planner_, scratch_, timeouts_, environment_.expel,
               [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
 
 void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self) {
@@ -39,23 +56,23 @@ GroupState* Collectives::find(mesh::GroupId id) {
 
 Sequence Collectives::last_entered(mesh::GroupId id) {
   const GroupState* group = find(id);
-  return group == nullptr ? 0 : group->last_entered;
+  return group == nullptr ? 0 : group->last_entered.load();
 }
 
 void Collectives::begin(Call& call) {
   GroupState* group = find(call.group);
   NEXAR_ASSERT(group != nullptr, "a call is made on a group that exists");
-  const Sequence sequence = ++group->last_entered;
-  if (const Error* over = environment_.port.verdict(); over != nullptr)
+  const Sequence sequence = call.begun != nullptr ? call.begun->call().sequence : ++group->last_entered;
+  if (call.begun != nullptr) group->direct->caller() = 0;  // the engine answers for it from here on
+  if (const Error* over = environment_.port.verdict(); over != nullptr) {
+    if (call.begun != nullptr && call.begun->step() == direct::Outcome::kDone) return std::exchange(call.done, nullptr)({});
     return std::exchange(call.done, nullptr)(of_operation(*over, call.descriptor, sequence));
-  if (!early_verdicts_.empty()) {
-    if (const auto early = early_verdicts_.find({group->id, sequence}); early != early_verdicts_.end()) {
-      const Error verdict = early->second;
-      early_verdicts_.erase(early);
-      group->remember({sequence, call.descriptor, verdict});
-      environment_.port.skip(group->id, sequence);
-      return std::exchange(call.done, nullptr)(verdict);
-    }
+  }
+  if (const std::optional<Error> verdict = early_verdict(*group, sequence)) {
+    group->remember({sequence, call.descriptor, *verdict});
+    environment_.port.skip(group->id, sequence);
+    leave_out(call, *group, sequence);
+    return std::exchange(call.done, nullptr)(*verdict);
   }
   if (call.refusal) return refuse(call, *group, sequence, *call.refusal);
   if (group->running.size() >= kInFlightMax)
@@ -84,6 +101,7 @@ void Collectives::refuse(Call& call, GroupState& group, Sequence sequence, const
   const Error verdict = verdict_for_others(error, group.self, call.descriptor, sequence);
   group.remember({sequence, std::nullopt, verdict});
   environment_.port.skip(group.id, sequence);
+  leave_out(call, group, sequence);
   for (Rank rank = 0; rank < group.size(); ++rank)
     if (rank != group.self)
       environment_.port.tell(group.members[static_cast<std::size_t>(rank)], group.id, wire::Verdict{sequence, verdict});
@@ -109,10 +127,55 @@ void Collectives::cancel(Call& call, const Error& error) {
 void Collectives::on_verdict(mesh::GroupId id, const wire::Verdict& verdict) {
   GroupState* group = find(id);
   if (group != nullptr && verdict.sequence <= group->last_entered) {
-    if (Operation* operation = group->find(verdict.sequence); operation != nullptr) operation->end_with(verdict.error);
-    return;
+    if (Operation* operation = group->find(verdict.sequence); operation != nullptr) return operation->end_with(verdict.error);
+    // A caller's thread is in it, and may come for help.
+    if (group->direct == nullptr || group->direct->caller() != verdict.sequence) return;
   }
-  if (early_verdicts_.size() < kEarlyVerdictsMax) early_verdicts_.try_emplace({id, verdict.sequence}, verdict.error);
+  keep_early(id, group, verdict);
+}
+
+void Collectives::keep_early(mesh::GroupId id, GroupState* group, const wire::Verdict& verdict) {
+  if (early_verdicts_.size() >= kEarlyVerdictsMax || !early_verdicts_.try_emplace({id, verdict.sequence}, verdict.error).second) return;
+  if (group != nullptr && group->direct != nullptr) group->direct->owner().add_reason();
+}
+
+// What was kept about this call; what is left of those before it, which ended otherwise meanwhile, is forgotten.
+std::optional<Error> Collectives::early_verdict(GroupState& group, Sequence sequence) {
+  std::optional<Error> verdict;
+  if (early_verdicts_.empty()) return verdict;
+  for (auto kept = early_verdicts_.lower_bound({group.id, 0}); kept != early_verdicts_.end() && kept->first.first == group.id;) {
+    if (kept->first.second > sequence) break;
+    if (kept->first.second == sequence) verdict = std::move(kept->second);
+    kept = early_verdicts_.erase(kept);
+    if (group.direct != nullptr) group.direct->owner().remove_reason();
+  }
+  return verdict;
+}
+
+DirectGroup& Collectives::share_memory(mesh::GroupId id, DirectGroup::Memory memory, direct::Spin spin) {
+  GroupState* group = find(id);
+  NEXAR_ASSERT(group != nullptr && group->direct == nullptr && group->last_entered == 0, "memory is shared before the first call");
+  group->direct = std::make_unique<DirectGroup>(std::move(memory), group->self, group->size(), spin, group->last_entered);
+  direct_groups_.push_back(group->direct.get());
+  for (const auto& [key, verdict] : early_verdicts_)
+    if (key.first == id) group->direct->owner().add_reason();
+  if (epoch_over_) group->direct->owner().add_reason();
+  return *group->direct;
+}
+
+bool Collectives::step_direct() {
+  bool moved = false;
+  for (DirectGroup* group : direct_groups_) moved = group->step() || moved;
+  return moved;
+}
+
+bool Collectives::awaits_direct() const {
+  return std::any_of(direct_groups_.begin(), direct_groups_.end(), [](const DirectGroup* group) { return group->is_waiting(); });
+}
+
+void Collectives::end_epoch() {
+  if (std::exchange(epoch_over_, true)) return;
+  for (DirectGroup* group : direct_groups_) group->owner().add_reason();
 }
 
 void Collectives::on_probe(Rank from, mesh::GroupId id, const wire::Probe& probe) {
@@ -123,7 +186,7 @@ void Collectives::on_probe(Rank from, mesh::GroupId id, const wire::Probe& probe
   if (!rank) return;
   if (Operation* operation = group->find(probe.sequence); operation != nullptr) return operation->on_probe(*rank, probe);
   const Ended* ended = group->recall(probe.sequence);
-  if (ended == nullptr) return environment_.port.tell(from, id, wire::ProbeReply{probe.sequence, wire::OperationState::kDone});
+  if (ended == nullptr) return environment_.port.tell(from, id, reply_of_caller(*group, probe.sequence));
   const bool succeeded = !ended->verdict;
   environment_.port.tell(
       from, id, wire::ProbeReply{probe.sequence, succeeded ? wire::OperationState::kDone : wire::OperationState::kEnded, ended->call});

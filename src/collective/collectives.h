@@ -10,6 +10,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,12 +36,25 @@ class Collectives {
     mesh::StepPort& port;
     std::function<base::Time()> now;
     std::function<void(base::Time)> wake_at;  // tick() is to be called then, and not later because of an earlier call
+    std::function<void(Rank, const std::string&)> expel{};  // a rank of the world whose words in shared memory make no sense, and why
   };
 
   Collectives(Environment environment, const plan::Chooser& chooser, const Timeouts& timeouts);
 
   // A group that this node is a member of, with its members' ranks in the world in the order of their ranks here. Once.
   void add_group(mesh::GroupId id, std::vector<Rank> members, Rank self);
+
+  // The members of a group share memory, and all of them know it: from here on calls go there where they can. Before the first call.
+  DirectGroup& share_memory(mesh::GroupId id, DirectGroup::Memory memory, direct::Spin spin);
+
+  // Does what can be done in shared memory; whether there was anything.
+  bool step_direct();
+
+  // Whether something is left to do there, when others have done something.
+  bool awaits_direct() const;
+
+  // The epoch is over: callers' threads do not run calls any more.
+  void end_epoch();
 
   // The call's `done` is called once, perhaps before this returns.
   void begin(Call& call);
@@ -64,6 +79,8 @@ class Collectives {
 
  private:
   GroupState* find(mesh::GroupId id);
+  std::optional<Error> early_verdict(GroupState& group, Sequence sequence);
+  void keep_early(mesh::GroupId id, GroupState* group, const wire::Verdict& verdict);
   void refuse(Call& call, GroupState& group, Sequence sequence, const Error& error);
   void watch_from(base::Time time);
   void on_ended(Operation& operation, Result<void> result);
@@ -78,6 +95,8 @@ class Collectives {
   std::map<std::pair<mesh::GroupId, Sequence>, Error> early_verdicts_;
   std::vector<std::unique_ptr<Operation>> running_;
   std::vector<std::unique_ptr<Operation>> unused_;
+  std::vector<DirectGroup*> direct_groups_;
+  bool epoch_over_ = false;
   base::Time wake_at_ = base::Time::max();
 };
 

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "collective/direct_group.h"
 #include "mesh/message.h"
 #include "nexar/error.h"
 #include "nexar/ids.h"
@@ -28,12 +31,13 @@ struct Ended {
   std::optional<Error> verdict{};              // as the others were told; nothing after success
 };
 
-// Thread: engine. Owned by Collectives.
+// Thread: engine, but for last_entered, which is raised by whoever runs the group's calls. Owned by Collectives.
 struct GroupState {
   mesh::GroupId id = 0;
   std::vector<Rank> members;          // ranks of the world
   Rank self = 0;                      // this node's rank in the group
-  Sequence last_entered = 0;          // sequence numbers begin with 1
+  std::atomic<Sequence> last_entered = 0;  // sequence numbers begin with 1
+  std::unique_ptr<DirectGroup> direct{};   // null where members do not share memory
   std::vector<Operation*> running{};  // in the order of their numbers
   std::array<Ended, kEndedMax> ended{};
 

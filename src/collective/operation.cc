@@ -19,9 +19,14 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   deadline_ = call.deadline ? std::optional(now + *call.deadline) : std::nullopt;
   seen_.clear();
   stages_.begin(call);
+  settles_with_.reset();
   around_.port.enter(steps_);
   begun_ = true;
-  next_stage();
+  in_memory_ = goes_by_memory();
+  if (in_memory_)
+    group.direct->enter(*this, direct_call_, call.begun);
+  else
+    next_stage();
   moved_ = false;  // what this rank sends when it begins is no sign of the others
 }
 
@@ -60,6 +65,7 @@ void Operation::check() {
 }
 
 void Operation::end(Result<void> result, bool tell) {
+  if (std::exchange(in_memory_, false)) group_->direct->leave(*this, steps_.sequence);
   around_.port.leave(steps_);
   run_.reset();
   around_.scratch.give(std::exchange(scratch_, {}));

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "collective/call.h"
+#include "collective/direct_group.h"
 #include "collective/group_state.h"
 #include "collective/outcome.h"
 #include "collective/plan_run.h"
@@ -30,7 +31,7 @@ struct Timeouts {
 };
 
 // Thread: engine. Owned by Collectives, which uses it again for another call.
-class Operation final : private mesh::StepOwner {
+class Operation final : private mesh::StepOwner, private DirectGroup::Member {
  public:
   // What an operation needs of those around it.
   struct Surroundings {
@@ -38,6 +39,8 @@ class Operation final : private mesh::StepOwner {
     plan::Planner& planner;
     ScratchPool& scratch;
     const Timeouts& timeouts;
+    // A rank of the world whose words make no sense.
+    std::function<void(Rank, const std::string&)> expel;
     // The operation is over and may be used again: the last thing that it does.
     std::function<void(Operation&, Result<void>)> ended;
   };
@@ -55,7 +58,7 @@ class Operation final : private mesh::StepOwner {
   Sequence sequence() const { return steps_.sequence; }
   Call& call() const { return *call_; }
   GroupState& group() const { return *group_; }
-  wire::Progress progress() const { return run_.progress(); }
+  wire::Progress progress() const { return in_memory_ ? group_->direct->progress(*this) : run_.progress(); }
 
   // Ends it for a reason of this rank's, which the others are told.
   void fail(const Error& error);
@@ -79,6 +82,15 @@ class Operation final : private mesh::StepOwner {
   void on_other_size(Rank peer, std::uint64_t theirs, std::uint64_t ours) override;
   void on_failed(const Error& error) override;
 
+  // DirectGroup::Member (operation_direct.cc)
+  void on_direct_progress() override { moved_ = true; }
+  bool waits_for(Rank rank) override;
+  void on_direct_end(DirectEnd end) override;
+
+  // operation_direct.cc
+  bool goes_by_memory();
+  void settle_by_messages(Rank rank);
+
   void check();
   void next_stage();
   Result<void> start(const Stage& stage);
@@ -100,6 +112,10 @@ class Operation final : private mesh::StepOwner {
   PlanRun run_;
   ScratchPool::Block scratch_;
   bool begun_ = false;  // past enter(): failures end it at once
+
+  bool in_memory_ = false;               // it runs in the group's area
+  direct::Call direct_call_{};           // then
+  std::optional<Rank> settles_with_{};   // it is over there, for a reason that this rank knows
 
   bool moved_ = false;  // since the last tick
   base::Time last_moved_{};

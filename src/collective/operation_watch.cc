@@ -39,7 +39,11 @@ base::Time Operation::tick(base::Time now) {
 // Those from whom something is to come, and those whom they wait for: whoever holds all of them up is found at the end.
 void Operation::ask_those_waited_for() {
   around_.port.announce(steps_);
-  run_.waits_for(waited_for_);
+  if (in_memory_)
+    group_->direct->waits_for(*this, waited_for_);
+  else
+    run_.waits_for(waited_for_);
+  if (settles_with_) waited_for_.push_back(*settles_with_);
   for (const Seen& one : seen_)
     if (one.progress.waits_for >= 0 && one.progress.waits_for < group_->size()) waited_for_.push_back(one.progress.waits_for);
   for (const Seen& one : seen_)
@@ -53,7 +57,7 @@ void Operation::ask_those_waited_for() {
 void Operation::ask(Rank rank) {
   seen(rank);
   around_.port.tell(group_->members[static_cast<std::size_t>(rank)], group_->id,
-                    wire::Probe{sequence(), call_->descriptor, run_.progress()});
+                    wire::Probe{sequence(), call_->descriptor, progress()});
 }
 
 Seen& Operation::seen(Rank rank) {
@@ -90,6 +94,8 @@ void Operation::on_probe(Rank from, const wire::Probe& probe) {
 void Operation::on_reply(Rank from, const wire::ProbeReply& reply) {
   if (reply.call && reply.call->fingerprint() != steps_.fingerprint)
     return fail(mismatch(group_->self, call_->descriptor, from, *reply.call, sequence()));
+  // It is over in memory, and that rank does not remember more of it than that.
+  if (settles_with_ == from && reply.state == wire::OperationState::kDone) return fail(gone_past(from, call_->descriptor, sequence()));
   learn(from, reply.state, reply.progress);
 }
 

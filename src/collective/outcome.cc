@@ -64,6 +64,12 @@ Error mismatch(Rank a, const wire::CallDescriptor& a_call, Rank b, const wire::C
   return of_operation(Error(ErrorCode::kMismatch, std::move(sentence)).with_ranks(ranks), a_call, sequence);
 }
 
+Error gone_past(Rank peer, const wire::CallDescriptor& call, Sequence sequence) {
+  return of_operation(
+      Error(ErrorCode::kMismatch, fmt::format("rank {} has gone past {} with another call", peer, call.to_text())).with_rank(peer), call,
+      sequence);
+}
+
 Error other_size(Rank self, std::uint64_t ours, Rank peer, std::uint64_t theirs, const wire::CallDescriptor& call, Sequence sequence) {
   const Rank ranks[] = {self, peer};
   return of_operation(

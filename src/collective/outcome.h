@@ -30,6 +30,9 @@ Error verdict_for_others(const Error& error, Rank rank, const wire::CallDescript
 // Two ranks called different things. The same text whichever of the two writes it.
 Error mismatch(Rank a, const wire::CallDescriptor& a_call, Rank b, const wire::CallDescriptor& b_call, Sequence sequence);
 
+// `peer` has ended the operation without this rank, and does not remember what it called.
+Error gone_past(Rank peer, const wire::CallDescriptor& call, Sequence sequence);
+
 // Both called the same, but with sizes that do not fit: `ours` at `self`, `theirs` at `peer`.
 Error other_size(Rank self, std::uint64_t ours, Rank peer, std::uint64_t theirs, const wire::CallDescriptor& call, Sequence sequence);
 

@@ -109,6 +109,9 @@ class StepPort {
   virtual void tell(Rank peer, GroupId group, const wire::Probe& probe) = 0;
   virtual void tell(Rank peer, GroupId group, const wire::ProbeReply& reply) = 0;
 
+  // That a peer has left, or null.
+  virtual const Error* departure(Rank peer) const = 0;
+
   // That the epoch is over, or null.
   virtual const Error* verdict() const = 0;
 };

@@ -1,6 +1,7 @@
 #include "mesh/steps.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,15 +53,25 @@ Result<Steps::Group*> Steps::group_for(GroupId id, Rank source) {
   return &found->second;
 }
 
-void Steps::begin_group(Group& group, Sequence sequence) {
+// Numbers that were left out have ended without messages; what came for them is of ranks that called something else.
+void Steps::begin_group(GroupId id, Group& group, Sequence sequence) {
   NEXAR_ASSERT(sequence > group.last, "operations of a group are entered in order");
   if (std::exchange(group.unknown, false)) --unknown_groups_;
+  while (!group.kept.empty() || !group.grants.empty()) {
+    std::optional<Sequence> left_out;
+    for (const auto& kept : group.kept)
+      if (kept->sequence > group.last && kept->sequence < sequence) left_out = kept->sequence;
+    for (const KeptGrant& grant : group.grants)
+      if (grant.sequence > group.last && grant.sequence < sequence) left_out = grant.sequence;
+    if (!left_out) break;
+    drop_kept(id, group, *left_out);
+  }
   group.last = sequence;
 }
 
 void Steps::enter(StepOperation& operation) {
   Group& group = groups_[operation.group];
-  begin_group(group, operation.sequence);
+  begin_group(operation.group, group, operation.sequence);
   group.active.push_back(&operation);
   if (group.kept.empty() && group.grants.empty()) return;
   std::vector<Rank> others;
@@ -73,7 +84,7 @@ void Steps::enter(StepOperation& operation) {
 
 void Steps::skip(GroupId id, Sequence sequence) {
   Group& group = groups_[id];
-  begin_group(group, sequence);
+  begin_group(id, group, sequence);
   drop_kept(id, group, sequence);
 }
 
@@ -236,6 +247,11 @@ void Steps::want_all(GroupId id, Rank rank) {
     for (StepReceive* receive : operation->receives)
       if (receive->peer == rank && receive->bytes <= wire::kEagerBytesMax && receive->state == StepReceive::State::kPosted)
         peer(rank).steps().want(*operation, *receive);
+}
+
+const Error* Steps::departure(Rank rank) const {
+  const std::optional<Error>& departure = peer(rank).departure();
+  return departure ? &*departure : nullptr;
 }
 
 void Steps::tell(Rank rank, GroupId group, const wire::Verdict& verdict) { peer(rank).control().send(verdict, group); }

@@ -57,6 +57,7 @@ class Steps final : public StepPort {
   void tell(Rank peer, GroupId group, const wire::Verdict& verdict) override;
   void tell(Rank peer, GroupId group, const wire::Probe& probe) override;
   void tell(Rank peer, GroupId group, const wire::ProbeReply& reply) override;
+  const Error* departure(Rank rank) const override;
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
   // Of lanes. Where a message that begins goes: into a receive, into memory of ours, or nowhere.
@@ -119,7 +120,7 @@ class Steps final : public StepPort {
   static StepOperation* find(const Group& group, Sequence sequence);
   static StepReceive* find_receive(const StepOperation& operation, Rank source, std::uint32_t part);
   Result<Group*> group_for(GroupId group, Rank source);
-  void begin_group(Group& group, Sequence sequence);
+  void begin_group(GroupId id, Group& group, Sequence sequence);
   void drop_kept(GroupId id, Group& group, Sequence sequence);
   void deliver(StepOperation& operation, StepReceive& receive, std::unique_ptr<KeptStep> kept);
   std::unique_ptr<KeptStep> unused();

@@ -35,11 +35,11 @@ bool lies_in_place(plan::Shape shape, const void* send, const void* recv) {
   return false;
 }
 
-Error concurrent(const GroupRecord& group, OperationId operation) {
-  return invalid(
-      fmt::format("{} was called on rank {} of a group while another collective of the same group was being called; they are "
-                  "called one after the other",
-                  to_string(operation), group.rank));
+// The engine's from here until it has ended.
+void count(GroupRecord& group, CollectiveState& state) {
+  if (group.direct == nullptr) return;
+  state.call().shared = group.direct;
+  group.direct->owner().add_reason();
 }
 
 }  // namespace
@@ -154,6 +154,20 @@ CollectiveState& CollectiveState::refuse(Error error) {
   return *this;
 }
 
+Error concurrent(const GroupRecord& group, OperationId operation) {
+  return invalid(
+      fmt::format("{} was called on rank {} of a group while another collective of the same group was being called; they are "
+                  "called one after the other",
+                  to_string(operation), group.rank));
+}
+
+Result<void> run_state(NodeCore& core, GroupRecord& group, CollectiveState& state) {
+  count(group, state);
+  Result<Status> result = core.run(state.operation(), std::nullopt);
+  if (!result) return std::move(result).error();
+  return {};
+}
+
 Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options, const Describe& describe,
                            const Use& use) {
   if (auto checked = core.check_call(to_string(operation)); !checked) return checked;
@@ -161,8 +175,7 @@ Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId opera
   if (!turn) return concurrent(group, operation);
   CollectiveState state(core, group, operation, options);
   describe(state);
-  Result<Status> result = core.run(state.operation(), std::nullopt);
-  if (!result) return std::move(result).error();
+  if (auto result = run_state(core, group, state); !result) return result;
   if (use) use(state.call());
   return {};
 }
@@ -182,6 +195,7 @@ Operation start_described(const std::shared_ptr<NodeCore>& core, GroupRecord& gr
   describe(*state);
   std::shared_ptr<OperationState> handle(state, &state->operation());
   handle->core = core;
+  count(group, *state);
   core->start(*handle);
   return Operation(std::move(handle));
 }

@@ -53,6 +53,12 @@ class CollectiveState {
   MiddleFunction middle_;
 };
 
+// What is said to a thread that calls while another does.
+Error concurrent(const GroupRecord& group, OperationId operation);
+
+// Gives a call that has been described to the engine, and waits for its end.
+Result<void> run_state(NodeCore& core, GroupRecord& group, CollectiveState& state);
+
 using Describe = std::function<void(CollectiveState&)>;
 using Use = std::function<void(collective::Call&)>;
 Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId operation, const CallOptions& options, const Describe& describe,

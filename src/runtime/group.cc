@@ -97,6 +97,7 @@ Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<Operati
 Rank Group::rank() const { return record_->rank; }
 int Group::size() const { return record_->size(); }
 std::uint64_t Group::id() const { return record_->id; }
+bool Group::shares_memory() const { return record_->direct != nullptr; }
 const Config& Group::config() const { return core_->config(); }
 const std::shared_ptr<BufferPool>& Group::pool() const { return core_->pool(); }
 

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include "runtime/collective_state.h"
+#include "runtime/plain_call.h"
 
 namespace nexar {
 
 using runtime::CollectiveState;
 using runtime::run_collective;
+using runtime::run_plain;
 using runtime::start_collective;
+using runtime::start_plain;
 using enum OperationId;
 
 namespace {
@@ -44,13 +47,11 @@ CollectiveState& describe_rooted_v(CollectiveState& state, std::uint64_t count, 
 }  // namespace
 
 Result<void> Group::all_gather(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).buffers(send, recv); };
-  return run_collective(*core_, *record_, kAllGather, options, describe);
+  return run_plain(*core_, *record_, options, {kAllGather, send, recv, count, type});
 }
 
 Operation Group::start_all_gather(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).buffers(send, recv); };
-  return start_collective(core_, *record_, kAllGather, options, describe);
+  return start_plain(core_, *record_, options, {kAllGather, send, recv, count, type});
 }
 
 Result<void> Group::all_gather_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type,
@@ -66,24 +67,20 @@ Operation Group::start_all_gather_v(const void* send, void* recv, std::span<cons
 }
 
 Result<void> Group::broadcast(void* buffer, std::uint64_t count, DataType type, Rank root, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(buffer, buffer); };
-  return run_collective(*core_, *record_, kBroadcast, options, describe);
+  return run_plain(*core_, *record_, options, {kBroadcast, buffer, buffer, count, type, nullptr, root});
 }
 
 Operation Group::start_broadcast(void* buffer, std::uint64_t count, DataType type, Rank root, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(buffer, buffer); };
-  return start_collective(core_, *record_, kBroadcast, options, describe);
+  return start_plain(core_, *record_, options, {kBroadcast, buffer, buffer, count, type, nullptr, root});
 }
 
 Result<void> Group::gather(const void* send, void* recv, std::uint64_t count, DataType type, Rank root, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(send, recv); };
-  return run_collective(*core_, *record_, kGather, options, describe);
+  return run_plain(*core_, *record_, options, {kGather, send, recv, count, type, nullptr, root});
 }
 
 Operation Group::start_gather(const void* send, void* recv, std::uint64_t count, DataType type, Rank root,
                               const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(send, recv); };
-  return start_collective(core_, *record_, kGather, options, describe);
+  return start_plain(core_, *record_, options, {kGather, send, recv, count, type, nullptr, root});
 }
 
 Result<void> Group::gather_v(const void* send, std::uint64_t count, void* recv, std::span<const std::uint64_t> counts, DataType type,
@@ -103,14 +100,12 @@ Operation Group::start_gather_v(const void* send, std::uint64_t count, void* rec
 }
 
 Result<void> Group::scatter(const void* send, void* recv, std::uint64_t count, DataType type, Rank root, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(send, recv); };
-  return run_collective(*core_, *record_, kScatter, options, describe);
+  return run_plain(*core_, *record_, options, {kScatter, send, recv, count, type, nullptr, root});
 }
 
 Operation Group::start_scatter(const void* send, void* recv, std::uint64_t count, DataType type, Rank root,
                                const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).root(root).buffers(send, recv); };
-  return start_collective(core_, *record_, kScatter, options, describe);
+  return start_plain(core_, *record_, options, {kScatter, send, recv, count, type, nullptr, root});
 }
 
 Result<void> Group::scatter_v(const void* send, std::span<const std::uint64_t> counts, void* recv, std::uint64_t count, DataType type,
@@ -130,13 +125,11 @@ Operation Group::start_scatter_v(const void* send, std::span<const std::uint64_t
 }
 
 Result<void> Group::all_to_all(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).buffers(send, recv); };
-  return run_collective(*core_, *record_, kAllToAll, options, describe);
+  return run_plain(*core_, *record_, options, {kAllToAll, send, recv, count, type});
 }
 
 Operation Group::start_all_to_all(const void* send, void* recv, std::uint64_t count, DataType type, const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).buffers(send, recv); };
-  return start_collective(core_, *record_, kAllToAll, options, describe);
+  return start_plain(core_, *record_, options, {kAllToAll, send, recv, count, type});
 }
 
 Result<void> Group::all_to_all_v(const void* send, std::span<const std::uint64_t> send_counts, void* recv,
@@ -152,13 +145,11 @@ Operation Group::start_all_to_all_v(const void* send, std::span<const std::uint6
 }
 
 Result<void> Group::barrier(const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.buffers(nullptr, nullptr); };
-  return run_collective(*core_, *record_, kBarrier, options, describe);
+  return run_plain(*core_, *record_, options, {kBarrier});
 }
 
 Operation Group::start_barrier(const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.buffers(nullptr, nullptr); };
-  return start_collective(core_, *record_, kBarrier, options, describe);
+  return start_plain(core_, *record_, options, {kBarrier});
 }
 
 }  // namespace nexar

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "collective/direct_group.h"
 #include "mesh/message.h"
 #include "nexar/ids.h"
 
@@ -16,7 +17,7 @@ namespace nexar::runtime {
 // The group of all ranks.
 inline constexpr mesh::GroupId kWorldGroup = 1;
 
-// Owned by the node. Thread: any; nothing but the last two members changes.
+// Owned by the node. Thread: any; nothing but the last two members changes once others have it.
 struct GroupRecord {
   GroupRecord(mesh::GroupId group, std::vector<Rank> ranks, Rank self) : id(group), members(std::move(ranks)), rank(self) {}
 
@@ -32,6 +33,7 @@ struct GroupRecord {
   const mesh::GroupId id;
   const std::vector<Rank> members;    // ranks of the world
   const Rank rank;                    // this node's, here
+  collective::DirectGroup* direct = nullptr;  // where its members share memory
   std::atomic<bool> calling = false;  // a thread is in a collective's call
   std::uint64_t splits = 0;           // calls of split; of the thread that is calling
 };

@@ -1,11 +1,14 @@
 // Collectives of a group that reduce.
 #include "runtime/collective_state.h"
+#include "runtime/plain_call.h"
 
 namespace nexar {
 
 using runtime::CollectiveState;
 using runtime::run_collective;
+using runtime::run_plain;
 using runtime::start_collective;
+using runtime::start_plain;
 using enum OperationId;
 
 namespace {
@@ -23,14 +26,12 @@ void describe_reduce_scatter_v(CollectiveState& state, std::span<const std::uint
 
 Result<void> Group::all_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return run_collective(*core_, *record_, kAllReduce, options, describe);
+  return run_plain(*core_, *record_, options, {kAllReduce, send, recv, count, type, &op});
 }
 
 Operation Group::start_all_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                   const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return start_collective(core_, *record_, kAllReduce, options, describe);
+  return start_plain(core_, *record_, options, {kAllReduce, send, recv, count, type, &op});
 }
 
 Result<void> Group::all_reduce_rs_ag(void* buffer, std::uint64_t count, DataType type, const Reduction& op, MiddleFunction middle,
@@ -47,14 +48,12 @@ Operation Group::start_all_reduce_rs_ag(void* buffer, std::uint64_t count, DataT
 
 Result<void> Group::reduce_scatter(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                    const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return run_collective(*core_, *record_, kReduceScatter, options, describe);
+  return run_plain(*core_, *record_, options, {kReduceScatter, send, recv, count, type, &op});
 }
 
 Operation Group::start_reduce_scatter(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                       const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return start_collective(core_, *record_, kReduceScatter, options, describe);
+  return start_plain(core_, *record_, options, {kReduceScatter, send, recv, count, type, &op});
 }
 
 Result<void> Group::reduce_scatter_v(const void* send, void* recv, std::span<const std::uint64_t> counts, DataType type,
@@ -71,38 +70,32 @@ Operation Group::start_reduce_scatter_v(const void* send, void* recv, std::span<
 
 Result<void> Group::reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op, Rank root,
                            const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).root(root).buffers(send, recv); };
-  return run_collective(*core_, *record_, kReduce, options, describe);
+  return run_plain(*core_, *record_, options, {kReduce, send, recv, count, type, &op, root});
 }
 
 Operation Group::start_reduce(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op, Rank root,
                               const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).root(root).buffers(send, recv); };
-  return start_collective(core_, *record_, kReduce, options, describe);
+  return start_plain(core_, *record_, options, {kReduce, send, recv, count, type, &op, root});
 }
 
 Result<void> Group::scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                          const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return run_collective(*core_, *record_, kScan, options, describe);
+  return run_plain(*core_, *record_, options, {kScan, send, recv, count, type, &op});
 }
 
 Operation Group::start_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                             const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return start_collective(core_, *record_, kScan, options, describe);
+  return start_plain(core_, *record_, options, {kScan, send, recv, count, type, &op});
 }
 
 Result<void> Group::exclusive_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                    const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return run_collective(*core_, *record_, kExclusiveScan, options, describe);
+  return run_plain(*core_, *record_, options, {kExclusiveScan, send, recv, count, type, &op});
 }
 
 Operation Group::start_exclusive_scan(const void* send, void* recv, std::uint64_t count, DataType type, const Reduction& op,
                                       const CallOptions& options) const {
-  const auto describe = [&](CollectiveState& state) { state.elements(count, type).reduction(op).buffers(send, recv); };
-  return start_collective(core_, *record_, kExclusiveScan, options, describe);
+  return start_plain(core_, *record_, options, {kExclusiveScan, send, recv, count, type, &op});
 }
 
 }  // namespace nexar

@@ -66,6 +66,7 @@ Result<std::optional<Group>> Group::split(std::optional<int> color, int key, con
   const auto self = static_cast<Rank>(std::find(ranks.begin(), ranks.end(), rank()) - ranks.begin());
   runtime::GroupRecord* record = core_->add_group(child_id(core_->view().epoch, id(), number, *color), std::move(members), self);
   if (record == nullptr) return Error(ErrorCode::kCancelled, "the node was closed while a group was split");
+  if (auto agreed = core_->agree_on_memory(*record); !agreed) return std::move(agreed).error();
   return std::optional<Group>(Group(core_, record));
 }
 

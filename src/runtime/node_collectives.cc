@@ -14,7 +14,11 @@ void NodeCore::begin_collectives() {
   collective_timer_ = std::make_unique<io::Timer>(*loop_, [this] { collectives_->tick(); });
   collectives_ = std::make_unique<collective::Collectives>(
       collective::Collectives::Environment{mesh_->steps(), [this] { return loop_->now(); },
-                                           [this](base::Time time) { collective_timer_->set(time); }},
+                                           [this](base::Time time) { collective_timer_->set(time); },
+                                           [this](Rank rank, const std::string& why) {
+                                             ++protocol_errors_;
+                                             lose(rank, why);
+                                           }},
       plan::Chooser(thresholds), collective::Timeouts{config_.entry_timeout, config_.progress_timeout});
   std::vector<Rank> all(static_cast<std::size_t>(size()));
   std::iota(all.begin(), all.end(), 0);

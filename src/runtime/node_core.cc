@@ -40,6 +40,7 @@ NodeCore::NodeCore(const Options& options)
 
 NodeCore::~NodeCore() {
   engine_.reset();
+  if (direct_poller_ != nullptr) loop_->remove_poller(*direct_poller_);
   endpoint_.reset();  // before those whom its links call
   host_.reset();
 }
@@ -119,6 +120,7 @@ Result<void> NodeCore::close() {
       operation.verdict = closed;
       stop(operation);
     }
+    cancel_offers(closed);
     for (const auto& [nonce, ping] : std::exchange(pings_, {})) ping->completion.complete();
     if (rpc_ != nullptr) rpc_->begin_close(Error(ErrorCode::kPeerLost, fmt::format("rank {} closes its node", rank_)).with_rank(rank_));
   });

@@ -2,7 +2,7 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_compounds.cc makes one operation of several, node_rpc.cc
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc makes one operation of several, node_rpc.cc
 // calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
 #pragma once
 
@@ -42,6 +42,7 @@
 #include "runtime/call_gate.h"
 #include "runtime/engine.h"
 #include "runtime/group_record.h"
+#include "runtime/memory_offer.h"
 #include "runtime/operation_state.h"
 #include "transport/peer_verifier.h"
 #include "transport/quic/endpoint.h"
@@ -98,6 +99,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // Groups. The world's is there from form() on; records live as long as the node.
   GroupRecord* world() { return &groups_.front(); }
   GroupRecord* add_group(mesh::GroupId id, std::vector<Rank> members, Rank rank);
+  // Finds out with all members of a new group whether they share memory for its calls (node_memory.cc).
+  Result<void> agree_on_memory(GroupRecord& group);
   // Functions that others call (node_rpc.cc). Scope 0 is the node's own.
   Result<void> serve(std::uint64_t scope, const Function& function, rpc::Registered registered);
   Result<void> withdraw(std::uint64_t scope, const Function& function);
@@ -165,6 +168,11 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void begin_collectives();
   void add_collective_events(mesh::Events& events);
 
+  // Shared memory of groups (node_memory.cc).
+  void offer_memory(GroupRecord& group, std::function<void(Result<void>)> done);
+  void on_offers_compared(MemoryOffer& offer, Result<void> result);
+  void cancel_offers(const Error& error);
+
   // Compounds (node_compounds.cc).
   void attach_parts(OperationState& whole);
   void on_part_ended(OperationState& whole);
@@ -211,9 +219,12 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<rpc::Service> rpc_;                     // likewise
   std::unique_ptr<collective::Collectives> collectives_;  // likewise
   std::unique_ptr<io::Timer> collective_timer_;
+  std::list<std::unique_ptr<MemoryOffer>> offers_;  // of groups that are being made
+  std::unique_ptr<io::Poller> direct_poller_;       // from the first group that shares memory on
   std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread
   std::vector<OperationState*> active_;  // in any order; each knows its place
 
+  bool agreeing_ = false;  // everybody is linked, and whether the world shares memory is being found out
   Completion formed_;
   std::optional<Error> formation_error_;
 

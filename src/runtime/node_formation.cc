@@ -79,6 +79,9 @@ Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
         causes.push_back(fmt::format("rank {} (which has not said whether it shares memory)", peer));
       }
   });
+  if (missing.empty())
+    return Error(ErrorCode::kTimeout, fmt::format("rank {} has links to everybody, and not all have said within {} whether they share memory",
+                                                  rank_, base::format_duration(limit)));
   return Error(ErrorCode::kTimeout,
                fmt::format("rank {} has no link after {} to {}", rank_, base::format_duration(limit), fmt::join(causes, ", ")))
       .with_ranks(missing);
@@ -144,7 +147,8 @@ void NodeCore::end_formation_if_ready() {
     for (Rank peer = 0; peer < size(); ++peer)
       if (peer != rank_ && !std::as_const(*mesh_).peer(peer).lanes().is_settled()) return;
   endpoint_->set_quiet(host_->is_whole_world());
-  end_formation(std::nullopt);
+  if (std::exchange(agreeing_, true)) return;
+  offer_memory(groups_.front(), [this](Result<void> result) { end_formation(result ? std::nullopt : std::optional(result.error())); });
 }
 
 void NodeCore::end_formation(std::optional<Error> error) {

@@ -127,6 +127,8 @@ void NodeCore::pronounce() {
   const bool first = !failure_;
   const Error verdict = aborted_ ? *aborted_ : losses_.error(rank_, view_.epoch);
   if (first && !losses_.empty()) tell_losses();
+  collectives_->step_direct();  // what was written into shared memory has arrived, too
+  collectives_->end_epoch();
   mesh_->revoke(verdict);
   if (aborted_) rpc_->end_all(verdict);  // otherwise calls go on between those that are left
   endpoint_->flush();
@@ -181,6 +183,7 @@ Result<void> NodeCore::abort(const std::string& reason) {
     if (!failure_) {  // the first verdict stays
       aborted_ = Error(ErrorCode::kCancelled, fmt::format("rank {} aborted: {}", rank_, reason)).with_rank(rank_);
       mesh_->tell_all(wire::Abort{.reason = reason});
+      collectives_->end_epoch();
       mesh_->revoke(*aborted_);
       rpc_->end_all(*aborted_);
       formation_->stop("this node aborts");

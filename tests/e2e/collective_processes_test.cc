@@ -1,6 +1,8 @@
 // Collectives between real processes: right results, and what the others are told when one is killed or stopped in the middle.
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -72,6 +74,47 @@ TEST(CollectiveProcesses, ThatAreKilledAreNamedByAllOthers) {
     EXPECT_EQ(ranks.hear(rank), "peer_lost 2") << rank;
   }
 }
+
+// Where ranks share memory a death is noticed by the end of a socket, in the middle of whatever they do: a detector that took ten minutes
+// could not be what noticed it.
+void kill_in_a_loop(int rounds) {
+  constexpr int kRanks = 3;
+  Config config;
+  config.transport = Transport::kShm;
+  config.heartbeat_timeout = 10min;
+  config.log = LogLevel::kOff;
+  for (int round = 0; round < rounds; ++round) {
+    Processes ranks(kRanks, config, [](Node& node, const Wire& wire) {
+      const Group world = node.world();
+      std::vector<std::int32_t> small(3);
+      std::vector<std::int32_t> large(150'000);
+      std::vector<std::int32_t> all(3 * kRanks);
+      Result<void> result;
+      for (int i = 0; result; ++i) {
+        if (i == 5) wire.say(world.shares_memory() ? "runs" : "shares no memory");
+        if (i % 4 == 0) result = sum(world, large);
+        if (i % 4 == 1) result = world.all_gather(small.data(), all.data(), small.size(), DataType::kI32);
+        if (i % 4 == 2) result = world.broadcast(large.data(), large.size(), DataType::kI32, i % kRanks);
+        if (i % 4 == 3) result = sum(world, small);
+      }
+      wire.say(verdict(result));
+      wire.say(verdict(world.barrier()));
+      wire.hear();
+    });
+    for (Rank rank = 0; rank < kRanks; ++rank) ASSERT_EQ(ranks.hear(rank), "runs");
+    const Rank victim = round % kRanks;
+    std::this_thread::sleep_for(std::chrono::microseconds(137 * (round % 50)));  // at another point each time
+    ranks.signal(victim, SIGKILL);
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      if (rank == victim) continue;
+      ASSERT_EQ(ranks.hear(rank), fmt::format("peer_lost {}", victim)) << "round " << round << ", rank " << rank;
+      ASSERT_EQ(ranks.hear(rank), fmt::format("peer_lost {}", victim)) << "round " << round << ", rank " << rank;
+    }
+  }
+}
+
+TEST(CollectiveProcesses, ThatShareMemoryMissAKilledOneAtOnce) { kill_in_a_loop(20); }
+TEST(CollectiveProcessesLong, ThatShareMemoryMissAKilledOneAtOnce) { kill_in_a_loop(200); }
 
 // Alive for its peers, who give it a minute, but it does not move: that is what the progress timeout is for. When it goes on, it learns how
 // the others ended, and all go on together.

@@ -18,7 +18,7 @@ constexpr std::uint64_t kLarge = 100'000;  // elements: such messages are grante
 
 // A rank that fails its test leaves the others waiting; not for long.
 Config impatient() {
-  Config config;
+  Config config = Config::from_env().value();
   config.entry_timeout = 20s;
   config.progress_timeout = 20s;
   return config;
@@ -111,14 +111,14 @@ TEST(Outcomes, AnErrorInTheArgumentsOfOneEndsTheOthers) {
 
 TEST(Outcomes, AnOperationThatIsDroppedEndsTheOthers) {
   Ranks ranks(3, impatient());
-  std::latch started(2);
+  std::latch dropped(1);
   ranks.run([&](const Group& world) {
     std::vector<float> data(kLarge);
     if (world.rank() == 0) {
-      const Operation dropped = world.start_all_reduce(data.data(), data.data(), kLarge, DataType::kF32, ReduceOp::kSum);
-      started.arrive_and_wait();
+      { const Operation one = world.start_all_reduce(data.data(), data.data(), kLarge, DataType::kF32, ReduceOp::kSum); }
+      dropped.count_down();
     } else {
-      if (world.rank() == 1) started.arrive_and_wait();  // rank 2 is in it from the beginning, rank 1 perhaps late
+      if (world.rank() == 1) dropped.wait();  // rank 2 is in it from the beginning, rank 1 late
       const Result<void> result = world.all_reduce(data.data(), data.data(), kLarge, DataType::kF32, ReduceOp::kSum);
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().code(), ErrorCode::kCancelled) << result.error().to_string();
@@ -154,7 +154,7 @@ TEST(Outcomes, WhoeverComesAfterADeadlineGetsTheVerdict) {
 }
 
 TEST(Outcomes, AnEntryTimeoutNamesWhoIsMissing) {
-  Config config;
+  Config config = Config::from_env().value();
   config.entry_timeout = 400ms;
   config.progress_timeout = 60s;
   Ranks ranks(4, config);

@@ -16,7 +16,8 @@ namespace nexar::test {
 
 class Ranks {
  public:
-  explicit Ranks(int size, const Config& config = {}) {
+  // Over shared memory, or over what NEXAR_TRANSPORT names.
+  explicit Ranks(int size, const Config& config = Config::from_env().value()) {
     LocalOptions options;
     options.config = config;
     options.log = [](const LogRecord&) {};

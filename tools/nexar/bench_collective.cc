@@ -2,6 +2,8 @@
 //
 // The ranks are processes that are started here as `nexar run` does; or, when the environment names a seed and no number of ranks is given,
 // this process is one rank of the world that it joins. bench/timing.h says how time is taken, bench/values.h how results are checked.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -112,6 +114,15 @@ std::uint64_t add_up(bench::NodeWorld& world, std::uint64_t count) {
   return static_cast<std::uint64_t>(std::accumulate(all.begin(), all.end(), 0.0));
 }
 
+// Whether the call passes no messages, because its ranks share memory: see Group::shares_memory().
+bool is_direct(const Node& node, const bench::Call& call, const Options& options) {
+  using enum OperationId;
+  constexpr std::array kByMessages = {kAllReduceRsAg,  kReduceScatterV, kAllGatherV,    kAllToAllV,  kGatherV,
+                                      kScatterV,       kBroadcastBytes, kAllGatherBytes, kGatherBytes};
+  return options.algorithm.empty() && node.world().shares_memory() &&
+         std::find(kByMessages.begin(), kByMessages.end(), call.operation) == kByMessages.end();
+}
+
 bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call& call, const Options& options) {
   bench::Burst burst(node.world(), call, options.in_flight, CallOptions{std::nullopt, options.algorithm}, kSeed);
   const bool apart = bench::collective_of(call.operation).is_apart;
@@ -121,10 +132,11 @@ bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call&
   timing.p99_us /= static_cast<double>(options.in_flight);
   bench::Row row = bench::row_of(call, timing);
   row.in_flight = options.in_flight;
-  row.transport = carrier.name();
+  const bool direct = is_direct(node, call, options);
+  row.transport = direct ? "shm" : carrier.name();
   bench::require_carrier(node.config().transport, row.transport, call.bytes() / static_cast<std::uint64_t>(node.size()));
   if (options.check) row.wrong = add_up(world, burst.check());
-  row.algorithm = options.algorithm.empty() ? "auto" : options.algorithm;
+  row.algorithm = direct ? "direct" : options.algorithm.empty() ? "auto" : options.algorithm;
   return row;
 }
 

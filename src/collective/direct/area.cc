@@ -50,6 +50,12 @@ void Area::publish(Position position, std::uint64_t fingerprint, Ranks readers) 
   mine.position.store(position, kPublish);
 }
 
+void Area::withdraw(Sequence sequence) {
+  for (unsigned slot : {0U, 1U})
+    if (uses_[slot].position >> kRoundBits == position(sequence, 0) >> kRoundBits)
+      header(rank_, slot).fingerprint.store(kGivenUp, std::memory_order_release);
+}
+
 void Area::fail(Sequence sequence) {
   // In one order with has_left's look at who has entered: whoever has not by then sees that this rank has failed.
   mine().failed.store(sequence, std::memory_order_seq_cst);

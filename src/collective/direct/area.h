@@ -59,6 +59,9 @@ class Area {
   void finish(Sequence sequence) { publish_left(end_of(sequence)); }
   void fail(Sequence sequence);
 
+  // Before fail(): whoever comes late does not succeed with what was published for the call.
+  void withdraw(Sequence sequence);
+
   // Whether `rank` reads nothing any more of the call or of one before it, and will not begin to. After a call that did not succeed, memory
   // that was lent in it goes back to the user when this holds for every member that lives. Asked after fail().
   bool has_left(Rank rank, Sequence sequence) const;

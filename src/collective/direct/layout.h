@@ -55,6 +55,9 @@ struct Loan {
   Lent output;
 };
 
+// Instead of a fingerprint: the rank has given the call up. A call has it as seldom as another's.
+inline constexpr std::uint64_t kGivenUp = UINT64_MAX;
+
 struct alignas(kCacheLine) Header {
   std::atomic<Position> position;          // of what the slot holds
   std::atomic<std::uint64_t> fingerprint;  // of the call that it belongs to

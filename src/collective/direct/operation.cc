@@ -60,6 +60,9 @@ Outcome Operation::stop(Outcome why) { return outcome_ == Outcome::kWaiting ? en
 
 Outcome Operation::end(Outcome outcome) {
   outcome_ = outcome;
+  // What a peer has brought about it also sees by itself.
+  if (outcome == Outcome::kOpFailed || outcome == Outcome::kRevoked || outcome == Outcome::kDeadline || outcome == Outcome::kCancelled)
+    area_.withdraw(call_.sequence);
   if (outcome == Outcome::kDone)
     area_.finish(call_.sequence);
   else
@@ -154,7 +157,8 @@ bool Operation::accept(Rank rank, const Header& header) {
   const std::uint64_t theirs = header.fingerprint.load(std::memory_order_relaxed);
   if (theirs != call_.fingerprint) {
     mismatch_ = {rank, theirs};
-    end(Outcome::kMismatch);
+    blocked_on_ = rank;
+    end(theirs == kGivenUp ? Outcome::kEnded : Outcome::kMismatch);
     return false;
   }
   if (pattern_.tiny) return true;

@@ -1,4 +1,4 @@
-// Who runs a group's direct calls at the moment: nobody, a thread inside a blocking call, or the engine.
+// Who runs a group's direct calls at the moment: the thread that calls, or the engine.
 #pragma once
 
 #include <atomic>
@@ -6,22 +6,20 @@
 
 namespace nexar::collective::direct {
 
-// A blocking call takes the word and runs on its own thread; when it cannot have it, because calls are queued or running, it is posted to
-// the engine like any other. The engine holds the word from the first queued call to the last.
+// Counts the reasons for which calls go to the engine: calls that were given to it and have not ended, and things that only it knows. While
+// there is none, a blocking call runs on the thread that makes it; there is one such thread at a time.
 class Owner {
  public:
-  enum class Who : std::uint8_t { kFree, kCaller, kEngine };
+  // Asked by the thread whose turn it is to call. What the engine did before happens before.
+  bool is_caller() const { return reasons_.load(std::memory_order_acquire) == 0; }
 
-  // Whether `who` is the owner now. What the last owner did happens before.
-  bool take(Who who) {
-    Who free = Who::kFree;
-    return word_.compare_exchange_strong(free, who, std::memory_order_acquire, std::memory_order_relaxed);
-  }
-  void release() { word_.store(Who::kFree, std::memory_order_release); }
-  Who who() const { return word_.load(std::memory_order_relaxed); }
+  // Before a call is given to the engine, by whoever gives it; or by the engine, for calls to come.
+  void add_reason() { reasons_.fetch_add(1, std::memory_order_relaxed); }
+  // On the engine.
+  void remove_reason() { reasons_.fetch_sub(1, std::memory_order_release); }
 
  private:
-  std::atomic<Who> word_ = Who::kFree;
+  std::atomic<std::uint32_t> reasons_ = 0;
 };
 
 }  // namespace nexar::collective::direct

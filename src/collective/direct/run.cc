@@ -1,5 +1,6 @@
 #include "collective/direct/run.h"
 
+#include <optional>
 #include <thread>
 
 #if defined(__SSE2__)
@@ -32,6 +33,25 @@ Outcome run(Operation& operation, Patience& patience, Spin spin) {
     if (operation.rounds_done() != done) looks = 0;
     done = operation.rounds_done();
     if (const Outcome why = patience.look(looks++); why != Outcome::kWaiting) return operation.stop(why);
+    if (spin.yields) std::this_thread::yield();
+  }
+}
+
+// The clock is not read before some polls were in vain: most tiny calls end without it.
+Outcome run_while_moving(Operation& operation, Spin spin, base::Duration idle, const io::Clock& clock) {
+  std::optional<base::Time> idle_since;
+  std::uint64_t done = operation.rounds_done();
+  for (std::uint32_t polls = 0;;) {
+    const Outcome outcome = operation.step();
+    if (outcome != Outcome::kWaiting) return outcome;
+    relax();
+    if (++polls < spin.polls) continue;
+    polls = 0;
+    const base::Time now = clock.now();
+    if (operation.rounds_done() != done) idle_since.reset();
+    done = operation.rounds_done();
+    if (!idle_since) idle_since = now;
+    if (now - *idle_since >= idle) return Outcome::kWaiting;
     if (spin.yields) std::this_thread::yield();
   }
 }

@@ -1,7 +1,9 @@
 // The blocking form of a direct collective: the loop around its state machine.
 #pragma once
 
+#include "base/time.h"
 #include "collective/direct/operation.h"
+#include "io/clock.h"
 
 namespace nexar::collective::direct {
 
@@ -25,5 +27,8 @@ struct Spin {
 
 // Steps the operation until it is over.
 Outcome run(Operation& operation, Patience& patience, Spin spin);
+
+// Steps the operation until it is over, or nothing has happened for `idle`: then kWaiting, and it can be gone on with elsewhere.
+Outcome run_while_moving(Operation& operation, Spin spin, base::Duration idle, const io::Clock& clock);
 
 }  // namespace nexar::collective::direct

@@ -37,6 +37,7 @@ inline constexpr std::size_t kPairBytesMin = std::size_t{4} << 10;
 // What a local rank tells all the others.
 struct alignas(kLine) RankLine {
   std::atomic<std::uint32_t> asleep;  // wake it by its doorbell
+  std::atomic<std::uint32_t> awaits;  // and then also when something has changed in a block
 };
 
 // The positions of one direction of a pair: a line for each of its ends.

@@ -1,5 +1,9 @@
 // Ranks that really run at once: a thread for each, blocking, stepping, or now this and now that.
+#include <atomic>
+#include <deque>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -55,39 +59,46 @@ TEST_P(Threads, BlockingCallsOfEveryKindFollowEachOther) {
     for (Rank rank = 0; rank < GetParam(); ++rank) ASSERT_EQ(one.wrong_at(rank), "");
 }
 
-// A rank has two threads, a caller and an engine, which hand the area to each other by its owner word; peers cannot tell.
+// A rank has two threads, a caller and an engine: the caller runs a call itself or gives it to the engine, and does the former only when the
+// engine has nothing of its own; peers cannot tell.
 TEST_P(Threads, CallersAndEnginesTakeTurns) {
   const auto cases = mixed_cases(GetParam(), 60, 2);
   const auto memory = memory_of(cases);
   DirectWorld world(GetParam());
   std::deque<Owner> owners(static_cast<std::size_t>(GetParam()));
   world.run([&](Rank rank) {
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&](bool is_engine) {
-      std::mt19937_64 random(static_cast<std::uint64_t>(2 * rank + (is_engine ? 1 : 0)));
-      Owner& owner = owners[static_cast<std::size_t>(rank)];
-      while (next.load(std::memory_order_relaxed) < cases.size()) {
-        if (random() % 4 == 0 || !owner.take(is_engine ? Owner::Who::kEngine : Owner::Who::kCaller)) {
+    Owner& owner = owners[static_cast<std::size_t>(rank)];
+    std::atomic<std::size_t> given = 0;
+    std::vector<std::size_t> queue(cases.size());
+    std::atomic<bool> over = false;
+    std::thread engine([&] {
+      for (std::size_t taken = 0;;) {
+        const bool last = over.load();
+        if (taken == given.load()) {
+          if (last) return;
           std::this_thread::yield();
           continue;
         }
-        const std::size_t i = next.load(std::memory_order_relaxed);
-        if (i < cases.size()) {
-          const Call call = memory[i].call(rank, i + 1);
-          if (is_engine) {
-            Operation operation(world.area(rank), call);
-            while (operation.step() == Outcome::kWaiting) std::this_thread::yield();
-            EXPECT_EQ(operation.step(), Outcome::kDone) << cases[i].to_text();
-          } else {
-            EXPECT_EQ(run_blocking(world.area(rank), call), Outcome::kDone) << cases[i].to_text();
-          }
-          next.store(i + 1, std::memory_order_relaxed);
-        }
-        owner.release();
+        const std::size_t i = queue[taken++];
+        const Call call = memory[i].call(rank, i + 1);
+        Operation operation(world.area(rank), call);
+        while (operation.step() == Outcome::kWaiting) std::this_thread::yield();
+        EXPECT_EQ(operation.step(), Outcome::kDone) << cases[i].to_text();
+        owner.remove_reason();
       }
-    };
-    std::thread engine(work, true);
-    work(false);
+    });
+    std::mt19937_64 random(static_cast<std::uint64_t>(rank));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (random() % 4 != 0 && owner.is_caller()) {
+        EXPECT_EQ(run_blocking(world.area(rank), memory[i].call(rank, i + 1)), Outcome::kDone) << cases[i].to_text();
+        continue;
+      }
+      owner.add_reason();
+      queue[given.load()] = i;
+      given.fetch_add(1);
+      while (random() % 2 == 0 && !owner.is_caller()) std::this_thread::yield();
+    }
+    over = true;
     engine.join();
   });
   for (const CaseMemory& one : memory)

@@ -1,0 +1,137 @@
+#include "runtime/plain_call.h"
+
+#include <cstddef>
+
+#include "io/clock.h"
+#include "runtime/collective_state.h"
+
+namespace nexar::runtime {
+namespace {
+
+using collective::DirectGroup;
+using enum OperationId;
+
+// More elements are left to where sizes are checked with care.
+constexpr std::uint64_t kCountMax = std::uint64_t{1} << 40;
+
+void describe(CollectiveState& state, const PlainCall& call) {
+  if (call.type) state.elements(call.count, *call.type);
+  if (call.op != nullptr) state.reduction(*call.op);
+  if (call.root) state.root(*call.root);
+  state.buffers(call.send, call.recv);
+}
+
+struct Sizes {
+  std::uint64_t send = 0;
+  std::uint64_t recv = 0;
+};
+
+// Bytes of this rank's buffers, when each rank's part has `bytes`.
+Sizes sizes_of(const PlainCall& call, std::uint64_t bytes, std::uint64_t ranks, bool at_root) {
+  switch (call.operation) {
+    case kReduceScatter: return {bytes * ranks, bytes};
+    case kAllGather: return {bytes, bytes * ranks};
+    case kAllToAll: return {bytes * ranks, bytes * ranks};
+    case kBroadcast: return {0, bytes};
+    case kReduce: return {bytes, at_root ? bytes : 0};
+    case kGather: return {bytes, at_root ? bytes * ranks : 0};
+    case kScatter: return {at_root ? bytes * ranks : 0, bytes};
+    case kBarrier: return {};
+    default: return {bytes, bytes};
+  }
+}
+
+// Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is wrong.
+bool lie_well(const PlainCall& call, std::uint64_t bytes, const GroupRecord& group) {
+  const Sizes sizes = sizes_of(call, bytes, static_cast<std::uint64_t>(group.size()), call.root == group.rank);
+  if ((sizes.send > 0 && call.send == nullptr) || (sizes.recv > 0 && call.recv == nullptr)) return false;
+  if (sizes.send == 0 || sizes.recv == 0) return true;
+  const auto send = reinterpret_cast<std::uintptr_t>(call.send);
+  const auto recv = reinterpret_cast<std::uintptr_t>(call.recv);
+  if (send >= recv + sizes.recv || recv >= send + sizes.send) return true;
+  switch (call.operation) {
+    case kAllReduce:
+    case kScan:
+    case kExclusiveScan:
+    case kReduce: return send == recv;
+    case kAllGather: return send == recv + static_cast<std::uint64_t>(group.rank) * bytes;
+    default: return false;
+  }
+}
+
+// What a caller's thread can run by itself: nothing that has to be refused, explained or watched by a clock, and no user op, which may not
+// call nexar and is kept from it on the engine.
+bool is_for_caller(const GroupRecord& group, const CallOptions& options, const PlainCall& call) {
+  if (group.direct == nullptr || !group.direct->owner().is_caller()) return false;
+  if (options.deadline || !options.algorithm.empty() || (call.op != nullptr && call.op->user_op() != nullptr)) return false;
+  if (call.count > kCountMax || (call.root && !group.has(*call.root))) return false;
+  if (call.type && static_cast<std::size_t>(*call.type) >= kDataTypes.size()) return false;
+  return lie_well(call, call.type ? call.count * size_of(*call.type) : 0, group);
+}
+
+// Null when the op has no meaning on the type.
+const DirectGroup::Known* know(DirectGroup& direct, const PlainCall& call) {
+  wire::CallDescriptor descriptor{.operation = call.operation, .count = call.count, .dtype = call.type};
+  if (call.op != nullptr) descriptor.op = call.op->op();
+  if (call.root) descriptor.root = *call.root;
+  DirectGroup::Known& known = direct.known();
+  if (known.fingerprint != 0 && known.call == descriptor) return &known;
+  std::optional<reduce::Reducer> reducer;
+  if (call.op != nullptr) {
+    Result<reduce::Reducer> made = reduce::Reducer::make(*call.type, call.op->op());
+    if (!made) return nullptr;
+    reducer = *std::move(made);
+  }
+  known = {descriptor, descriptor.fingerprint(), std::move(reducer)};
+  return &known;
+}
+
+Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call,
+                       collective::direct::Operation& begun) {
+  CollectiveState state(core, group, call.operation, options);
+  describe(state, call);
+  state.call().begun = &begun;
+  Result<void> result = run_state(core, group, state);
+  begun.stop(collective::direct::Outcome::kCancelled);  // nobody has taken it where the node was closed meanwhile
+  return result;
+}
+
+}  // namespace
+
+Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
+  if (auto checked = core.check_call(to_string(call.operation)); !checked) return checked;
+  const CallTurn turn(group);
+  if (!turn) return concurrent(group, call.operation);
+  if (is_for_caller(group, options, call)) {
+    DirectGroup& direct = *group.direct;
+    if (const DirectGroup::Known* known = know(direct, call); known != nullptr) {
+      collective::direct::Call there{.operation = call.operation,
+                                     .fingerprint = known->fingerprint,
+                                     .send = call.send,
+                                     .recv = call.recv,
+                                     .count = call.count,
+                                     .type = call.type.value_or(DataType::kU8),
+                                     .root = call.root.value_or(0),
+                                     .reducer = known->reducer ? &*known->reducer : nullptr,
+                                     .op = known->call.op};
+      if (direct.fits(there)) {
+        there.sequence = direct.take_number(known->call);
+        collective::direct::Operation operation(direct.area(), there);
+        const auto outcome =
+            collective::direct::run_while_moving(operation, direct.spin(), core.config().spin, io::real_clock());
+        if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
+        direct.done();
+        return {};
+      }
+    }
+  }
+  CollectiveState state(core, group, call.operation, options);
+  describe(state, call);
+  return run_state(core, group, state);
+}
+
+Operation start_plain(const std::shared_ptr<NodeCore>& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
+  return start_collective(core, group, call.operation, options, [&](CollectiveState& state) { describe(state, call); });
+}
+
+}  // namespace nexar::runtime
