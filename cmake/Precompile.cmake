@@ -14,6 +14,8 @@ function(nexar_precompile target kind)
               seed.cc select_kernels.cc shared_memory.cc)
     set_source_files_properties(${alone} tcp/record_writer.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
+  target_link_libraries(${target} PRIVATE fmt::fmt)  # what is defined for one must be for all
+  set_target_properties(${target} PROPERTIES PCH_WARN_INVALID OFF)
   # What g++ says of inlined code of the standard library is hidden when that comes from a system header, and not when it comes from here.
   target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized)
   get_property(first GLOBAL PROPERTY NEXAR_PRECOMPILED_${kind})
@@ -23,5 +25,5 @@ function(nexar_precompile target kind)
   endif()
   set_property(GLOBAL PROPERTY NEXAR_PRECOMPILED_${kind} ${target})
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
-                            <thread> <unordered_map> <vector> ${ARGN})
+                            <thread> <unordered_map> <vector> <fmt/format.h> ${ARGN})
 endfunction()
