@@ -5,8 +5,9 @@
 namespace nexar::collective::direct {
 namespace {
 
-// A rank that does not publish for this many calls brings its words up to date, long before they could be taken for later ones.
-constexpr Sequence kCallsBetweenRefreshes = Sequence{1} << 37;
+// A rank that does not publish for this many calls brings its words up to date, long before they could be taken for later ones: it may have
+// to put that off to its next call, and peers may be two calls ahead of it.
+constexpr Sequence kCallsBetweenRefreshes = Sequence{1} << 35;
 
 }  // namespace
 
@@ -31,6 +32,9 @@ void Area::enter(Sequence sequence, std::uint64_t fingerprint) {
     uses_[slot] = {end_of(sequence - 1), {}};
     header(rank_, slot).position.store(end_of(sequence - 1), std::memory_order_relaxed);
   }
+  // Only the two uses are ever held against this: whichever is older may stand for what nobody has told for so long.
+  if (position(sequence, 0) - all_left_ >= position(kCallsBetweenRefreshes, 0))
+    all_left_ = reached(uses_[0].position, uses_[1].position) ? uses_[1].position : uses_[0].position;
 }
 
 bool Area::is_free(unsigned slot, Rank& cursor) {
