@@ -3,6 +3,7 @@
 TCP runs under cubic there, or under reno where a namespace may not have it: some machines default to bbr, which halves it on loopback.
 """
 import os
+import shutil
 import signal
 import subprocess
 
@@ -70,7 +71,7 @@ class Loopback(Namespaces):
     label = "loopback"
 
     def __init__(self):
-        super().__init__(1 if os.geteuid() == 0 else 0)
+        super().__init__(1 if os.geteuid() == 0 and shutil.which("ip") else 0)
 
     def __enter__(self):
         try:

@@ -41,7 +41,8 @@ Sizes sizes_of(const PlainCall& call, std::uint64_t bytes, std::uint64_t ranks, 
   }
 }
 
-// Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is wrong.
+// Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is
+// wrong.
 bool lie_well(const PlainCall& call, std::uint64_t bytes, const GroupRecord& group) {
   const Sizes sizes = sizes_of(call, bytes, static_cast<std::uint64_t>(group.size()), call.root == group.rank);
   if ((sizes.send > 0 && call.send == nullptr) || (sizes.recv > 0 && call.recv == nullptr)) return false;
@@ -96,6 +97,11 @@ Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& op
   return result;
 }
 
+// How much longer than for a message a thread polls for ranks of its host. When many ranks wait for one that sleeps, its wake-up makes the
+// others sleep as well, and so for ever: sixteen ranks on as many cores took 240 us instead of 1.4 for eight bytes. A millisecond is longer
+// than any such chain, and the core is on offer meanwhile.
+constexpr int kSpinsOfDirect = 20;
+
 }  // namespace
 
 Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
@@ -118,7 +124,7 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
         there.sequence = direct.take_number(known->call);
         collective::direct::Operation operation(direct.area(), there);
         const auto outcome =
-            collective::direct::run_while_moving(operation, direct.spin(), core.config().spin, io::real_clock());
+            collective::direct::run_while_moving(operation, direct.spin(), kSpinsOfDirect * core.config().spin, io::real_clock());
         if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
         direct.done();
         return {};

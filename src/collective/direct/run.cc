@@ -33,7 +33,7 @@ Outcome run(Operation& operation, Patience& patience, Spin spin) {
     if (operation.rounds_done() != done) looks = 0;
     done = operation.rounds_done();
     if (const Outcome why = patience.look(looks++); why != Outcome::kWaiting) return operation.stop(why);
-    if (spin.yields) std::this_thread::yield();
+    std::this_thread::yield();
   }
 }
 
@@ -52,7 +52,7 @@ Outcome run_while_moving(Operation& operation, Spin spin, base::Duration idle, c
     done = operation.rounds_done();
     if (!idle_since) idle_since = now;
     if (now - *idle_since >= idle) return Outcome::kWaiting;
-    if (spin.yields) std::this_thread::yield();
+    std::this_thread::yield();
   }
 }
 

@@ -17,12 +17,13 @@ class Patience {
   virtual Outcome look(std::uint64_t looks) = 0;
 };
 
+// How often a thread that waits polls before it looks at the world and offers its core to others: about 10 us of polls where there are
+// cores for all ranks, so that the offer costs nothing and whoever is queued on this core by accident gets it; few where there are not,
+// because another rank needs the core to do what this one waits for.
 struct Spin {
-  // Polls before each look at the world: about 10 us of them, or few when another rank needs the core to do what this one waits for.
   std::uint32_t polls = 256;
-  bool yields = false;  // gives the core away after each look: for ranks that outnumber cores
 
-  static Spin for_cores(unsigned ranks, unsigned cores) { return ranks > cores ? Spin{8, true} : Spin{}; }
+  static Spin for_cores(unsigned ranks, unsigned cores) { return ranks > cores ? Spin{8} : Spin{}; }
 };
 
 // Steps the operation until it is over.

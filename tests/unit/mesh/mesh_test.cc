@@ -159,7 +159,7 @@ TEST_F(MeshTest, AReceiveThatIsTooShortIsAMismatchAndLosesNothingElse) {
 TEST_F(MeshTest, UnreadMessagesAreBoundedAndDelayNeitherOtherTagsNorOtherGroupsNorThePeersControl) {
   make(2, {.bytes = 100000, .messages = 10, .announcements = 5});
   for (int i = 0; i < 100; ++i) node(0).post_send(1, 1, pattern(1000, 1));
-  node(0).post_send(1, 1, pattern(64 << 20, 1));  // announced or queued, never sent
+  node(0).post_send(1, 1, pattern(8 << 20, 1));  // announced or queued, never sent
   run_until([&] { return node(1).mesh.matcher().arrivals() == 15; });
   EXPECT_EQ(node(1).mesh.matcher().arrivals(), 15u) << "ten eager ones and five announcements";
 
@@ -180,7 +180,7 @@ TEST_F(MeshTest, UnreadMessagesAreBoundedAndDelayNeitherOtherTagsNorOtherGroupsN
     run_until([&] { return receive.result.has_value(); });
     ASSERT_TRUE(receive.result && *receive.result) << i;
   }
-  auto& large = node(1).post_receive(0, 1, 64 << 20);
+  auto& large = node(1).post_receive(0, 1, 8 << 20);
   run_until([&] { return large.result.has_value(); });
   ASSERT_TRUE(large.result && *large.result);
   EXPECT_TRUE(large.bytes == node(0).sends[100].bytes);

@@ -59,13 +59,20 @@ struct Gate {
   }
 };
 
+// A quick handler that copies 64 MiB keeps its engine for so long there that it is taken for dead.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kLargest = 8 << 20;
+#else
+constexpr int kLargest = 64 << 20;
+#endif
+
 class RpcEcho : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Handlers, RpcEcho, testing::Bool());
 
 TEST_P(RpcEcho, ArgumentsAndResultsOfEverySizeComeBackWhole) {
   const std::vector<Node> nodes = world(2);
   ASSERT_TRUE(nodes[1].rpc().serve("echo", echo, {.quick = GetParam()}));
-  for (const std::size_t size : {0, 1, 8, 4096, 65536, 65537, 1 << 20, 64 << 20}) {
+  for (const std::size_t size : {0, 1, 8, 4096, 65536, 65537, 1 << 20, kLargest}) {
     const Bytes sent = pattern(size, size);
     const Result<Bytes> got = nodes[0].rpc().call(1, "echo", sent);
     ASSERT_TRUE(got) << size << ": " << got.error().to_string();

@@ -56,7 +56,7 @@ class Endless : public collective::direct::Patience {
 };
 
 // For threads on fewer cores than ranks.
-inline constexpr collective::direct::Spin kPoliteSpin{8, true};
+inline constexpr collective::direct::Spin kPoliteSpin{8};
 
 // One rank's call, to its end.
 inline collective::direct::Outcome run_blocking(collective::direct::Area& area, const collective::direct::Call& call) {
