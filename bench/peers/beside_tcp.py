@@ -12,42 +12,63 @@ from pathlib import Path
 
 from places import run, wire_of
 
-PLACES = ["loopback", "veth9000", "veth1500", "1gbit"]
+PLACES = ["loopback", "veth9000", "veth1500", "10gbit", "10gbit9000", "1gbit"]
+LARGE = 64 << 20
+ITERATIONS = {"1gbit": 2}  # of 64 MiB; 8 elsewhere
 
 
 def row(output):
     return json.loads(output)[0]
 
 
-def compare(programs, where, mode, size, wait, rounds, iterations):
+class Ours:
+    """nexar with one choice of transport."""
+
+    def __init__(self, programs, transport, plain):
+        self.program, self.plain = programs / "nexar", plain
+        self.transport = transport
+        self.name = transport + (" plain" if plain else "")
+
+    def run(self, where, mode, size, wait, iterations):
+        words = ["env", f"NEXAR_TRANSPORT={self.transport}"] + (["NEXAR_ENCRYPT_BULK=false", "NEXAR_LOG=error"] if self.plain else [])
+        return row(run(*words, self.program, "bench", "p2p", "--mode", mode, "--bytes", size, "--wait", wait, "--iters", iterations, "--json", "-", *where))
+
+
+def line(place, programs, choices, where, mode, size, wait, iterations, rounds):
     nexar_where, tcp_where = where
-    ours, theirs = [], []
+    ours, theirs = {choice.name: [] for choice in choices}, []
     for _ in range(rounds):
-        ours.append(row(run("env", "NEXAR_TRANSPORT=net", programs / "nexar", "bench", "p2p", "--mode", mode, "--bytes", size, "--wait", wait, "--iters", iterations, "--json", "-", *nexar_where)))
+        for choice in choices:
+            ours[choice.name].append(choice.run(nexar_where, mode, size, wait, iterations))
         theirs.append(row(run(programs / "tcp_exchange", "--mode", mode, "--bytes", size, "--wait", "block" if mode != "pingpong" else wait, "--iters", iterations,
                               "--repeat", 1, "--json", "-", *tcp_where)))
-    if any(r["wrong"] for r in ours + theirs):
+    if any(r["wrong"] for rows in [*ours.values(), theirs] for r in rows):
         raise SystemExit("bytes were wrong")
-    key = "time_us" if mode == "pingpong" else "algbw_GBps"
-    a, b = [r[key] for r in ours], [r[key] for r in theirs]
-    return statistics.median(a), (min(a), max(a)), statistics.median(b), (min(b), max(b))
+    key, unit = ("time_us", "us") if mode == "pingpong" else ("algbw_GBps", "GB/s")
+    b = [r[key] for r in theirs]
+    for name, rows in ours.items():
+        a = [r[key] for r in rows]
+        print(f"{place:<11}{name:<11}{mode + ' ' + size + ' ' + wait:<22}{statistics.median(a):>9.3f} {f'[{min(a):.3f}-{max(a):.3f}]':<19}{statistics.median(b):>9.3f} "
+              f"{f'[{min(b):.3f}-{max(b):.3f}]':<19}{unit:<5}{statistics.median(a) / statistics.median(b):>6.2f}", flush=True)
 
 
-def report(place, programs, rounds):
-    def line(mode, size, wait, iterations, where):
-        a, a_range, b, b_range = compare(programs, where, mode, size, wait, rounds, iterations)
-        unit = "us" if mode == "pingpong" else "GB/s"
-        print(f"{place:<10}{mode + ' ' + size + ' ' + wait:<24}{a:>9.3f} [{a_range[0]:.3f}-{a_range[1]:.3f}]{b:>12.3f} [{b_range[0]:.3f}-{b_range[1]:.3f}] {unit:<5}"
-              f"{a / b:>7.2f}", flush=True)
+def iterations_of(place, size):
+    scale = {"K": 1 << 10, "M": 1 << 20}
+    bytes_ = int(size[:-1]) * scale[size[-1]]
+    return min(ITERATIONS.get(place, 8) * (LARGE // bytes_), 2000)
 
+
+def report(place, programs, choices, sizes, rounds):
     if place == "loopback":
         here = ([], [])
-        line("exchange", "64M", "spin", 8, here)
-        line("pingpong", "8", "spin", 5000, here)
-        line("pingpong", "8", "block", 3000, here)
+        for size in sizes:
+            line(place, programs, choices, here, "exchange", size, "spin", iterations_of(place, size), rounds)
+        line(place, programs, choices[:1], here, "pingpong", "8", "spin", 5000, rounds)
+        line(place, programs, choices[:1], here, "pingpong", "8", "block", 3000, rounds)
         return
     with wire_of(place) as wire:
-        line("exchange", "64M", "spin", 2 if place == "1gbit" else 8, (wire.nexar(), wire.tcp()))
+        for size in sizes:
+            line(place, programs, choices, (wire.nexar(), wire.tcp()), "exchange", size, "spin", iterations_of(place, size), rounds)
 
 
 def main():
@@ -55,10 +76,13 @@ def main():
     parser.add_argument("--bin", type=Path, default=Path(__file__).resolve().parents[2] / "build/release/bin")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--place", choices=PLACES, action="append")
+    parser.add_argument("--transport", default="net", help="of nexar, one after the other: net,quic,tcp, and plain for net in plain text")
+    parser.add_argument("--sizes", default="64M", help="of messages both ways at once: 64K,1M,64M")
     arguments = parser.parse_args()
-    print(f"{'':<34}{'nexar':>9}{'':<16}{'plain TCP':>12}{'':<21}  ratio")
+    choices = [Ours(arguments.bin, "net" if name == "plain" else name, name == "plain") for name in arguments.transport.split(",")]
+    print(f"{'':<44}{'nexar':>9}{'':<20}{'plain TCP':>9}{'':<24}  ratio")
     for place in arguments.place or PLACES:
-        report(place, arguments.bin, arguments.rounds)
+        report(place, arguments.bin, choices, arguments.sizes.split(","), arguments.rounds)
     return 0
 
 

@@ -123,4 +123,5 @@ class Wire(Namespaces):
 
 def wire_of(place):
     """The cables that have names."""
-    return {"veth9000": Wire(mtu=9000), "veth1500": Wire(), "1gbit": Wire(rate="1gbit")}[place]
+    return {"veth9000": Wire(mtu=9000), "veth1500": Wire(), "10gbit": Wire(rate="10gbit"), "10gbit9000": Wire(mtu=9000, rate="10gbit"),
+            "1gbit": Wire(rate="1gbit")}[place]
