@@ -57,8 +57,8 @@ std::vector<std::uint64_t> counts_for(Rank size) {
 Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant) {
   Call call{&algorithm, std::vector<Shape>(static_cast<std::size_t>(size), variant)};
   // The largest transfer of the algorithm is cut into that many.
-  const bool chunks =
-      algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos || algorithm.name == "rank_ordered");
+  const bool chunks = algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos ||
+                                                            algorithm.name == "rank_ordered" || algorithm.name == "two_level");
   const std::uint64_t transfer = chunks ? count / static_cast<std::uint64_t>(size) : count;
   const auto pieces = static_cast<std::uint64_t>(segments);
   for (Rank rank = 0; rank < size; ++rank) {
@@ -86,14 +86,14 @@ std::vector<Hosts> layouts_for(Rank size) {
     for (Rank rank = 0; rank < size; ++rank) hosts.push_back(host(rank));
     return Hosts(hosts);
   };
-  const Hosts all[] = {
-      placed([&](Rank rank) { return 2 * rank / size; }),                    // two halves
-      placed([&](Rank rank) { return rank / 4 * 3 + (rank % 4 + 1) / 2; }),  // 1 + 2 + 1 + 1 + 2 + 1 ...
-      placed([&](Rank rank) { return rank % 3; }),                           // in turn
-      placed([&](Rank rank) { return rank == 0 ? 1 : 0; }),                  // one by itself
-      placed([&](Rank rank) { return rank / 3; }),                           // 3 + 3 + ... + what is left
-      placed([&](Rank rank) { return rank * rank * 7 % 5; }),                // anyhow
-  };
+  std::vector<Hosts> all = {placed([&](Rank rank) { return rank / 4 * 3 + (rank % 4 + 1) / 2; }),  // 1 + 2 + 1 + 1 + 2 + 1 ...
+                            placed([&](Rank rank) { return rank % 3; })};                          // in turn
+  if (size <= 17) {                                                         // more ranks take long, and have all of these within them
+    all.push_back(placed([&](Rank rank) { return 2 * rank / size; }));      // two halves
+    all.push_back(placed([&](Rank rank) { return rank == 0 ? 1 : 0; }));    // one by itself
+    all.push_back(placed([&](Rank rank) { return rank / 3; }));             // 3 + 3 + ... + what is left
+    all.push_back(placed([&](Rank rank) { return rank * rank * 7 % 5; }));  // anyhow
+  }
   std::vector<Hosts> found;
   for (const Hosts& hosts : all)
     if (hosts.has_levels() && std::find(found.begin(), found.end(), hosts) == found.end()) found.push_back(hosts);
