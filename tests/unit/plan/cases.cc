@@ -87,8 +87,9 @@ std::vector<Hosts> layouts_for(Rank size) {
     return Hosts(hosts);
   };
   std::vector<Hosts> all = {placed([&](Rank rank) { return rank / 4 * 3 + (rank % 4 + 1) / 2; }),  // 1 + 2 + 1 + 1 + 2 + 1 ...
-                            placed([&](Rank rank) { return rank % 3; })};                          // in turn
-  if (size <= 17) {                                                         // more ranks take long, and have all of these within them
+                            placed([&](Rank rank) { return rank % std::max(3, size / 4); })};      // in turn
+  // More ranks take long, and have all of these within them.
+  if (size <= 17) {
     all.push_back(placed([&](Rank rank) { return 2 * rank / size; }));      // two halves
     all.push_back(placed([&](Rank rank) { return rank == 0 ? 1 : 0; }));    // one by itself
     all.push_back(placed([&](Rank rank) { return rank / 3; }));             // 3 + 3 + ... + what is left
