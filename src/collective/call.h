@@ -30,7 +30,7 @@ class Operation;
 struct Call {
   mesh::GroupId group = 0;
   wire::CallDescriptor descriptor{};  // as the others are told
-  plan::Shape shape{};                // rank and size are the group's
+  plan::Shape shape{};                // rank and size are the group's; its hosts are added when it runs
   std::string_view algorithm{};       // empty: the planner's choice
 
   const void* input = nullptr;

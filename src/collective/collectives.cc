@@ -40,11 +40,12 @@ Collectives::Collectives(Environment environment, const plan::Chooser& chooser, 
       around_{environment_.port, planner_, scratch_, timeouts_, environment_.expel,
               [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
 
-void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self) {
+void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self, plan::Hosts hosts) {
   auto group = std::make_unique<GroupState>();
   group->id = id;
   group->members = std::move(members);
   group->self = self;
+  group->hosts = std::move(hosts);
   const bool added = groups_.emplace(id, std::move(group)).second;
   NEXAR_ASSERT(added, "a group is made once");
 }

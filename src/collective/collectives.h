@@ -41,8 +41,9 @@ class Collectives {
 
   Collectives(Environment environment, const plan::Chooser& chooser, const Timeouts& timeouts);
 
-  // A group that this node is a member of, with its members' ranks in the world in the order of their ranks here. Once.
-  void add_group(mesh::GroupId id, std::vector<Rank> members, Rank self);
+  // A group that this node is a member of, with its members' ranks in the world in the order of their ranks here, and the hosts that plans
+  // are made for, which are the same on every member. Once.
+  void add_group(mesh::GroupId id, std::vector<Rank> members, Rank self, plan::Hosts hosts = {});
 
   // The members of a group share memory, and all of them know it: from here on calls go there where they can. Before the first call.
   DirectGroup& share_memory(mesh::GroupId id, DirectGroup::Memory memory, direct::Spin spin);

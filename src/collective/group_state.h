@@ -12,6 +12,7 @@
 #include "mesh/message.h"
 #include "nexar/error.h"
 #include "nexar/ids.h"
+#include "plan/hosts.h"
 #include "wire/call.h"
 
 namespace nexar::collective {
@@ -36,6 +37,7 @@ struct GroupState {
   mesh::GroupId id = 0;
   std::vector<Rank> members;          // ranks of the world
   Rank self = 0;                      // this node's rank in the group
+  plan::Hosts hosts{};                // of the members, as plans see them
   std::atomic<Sequence> last_entered = 0;  // sequence numbers begin with 1
   std::unique_ptr<DirectGroup> direct{};   // null where members do not share memory
   std::vector<Operation*> running{};  // in the order of their numbers

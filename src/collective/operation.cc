@@ -34,14 +34,15 @@ void Operation::next_stage() {
   Result<std::optional<Stage>> stage = stages_.next();
   if (!stage) return end(std::move(stage).error(), true);
   if (!*stage) return end({}, false);
-  if (auto started = start(**stage); !started) return end(std::move(started), true);
+  if (auto started = start(**std::move(stage)); !started) return end(std::move(started), true);
   check();
 }
 
-Result<void> Operation::start(const Stage& stage) {
+Result<void> Operation::start(Stage stage) {
   const std::optional<Error> failed = run_.error();  // before the first stage
   run_.reset();
   if (failed) return *failed;
+  stage.shape.hosts = group_->hosts;
   Result<std::shared_ptr<const plan::Plan>> plan =
       around_.planner.plan(stage.shape, stage.algorithm_asked ? call_->algorithm : std::string_view());
   if (!plan) return std::move(plan).error();

@@ -93,7 +93,7 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
 
   void check();
   void next_stage();
-  Result<void> start(const Stage& stage);
+  Result<void> start(Stage stage);
   void end(Result<void> result, bool tell);
 
   // operation_watch.cc

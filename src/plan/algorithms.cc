@@ -24,18 +24,23 @@ constexpr auto kAlgorithms = std::to_array<Algorithm>({
     {kAllReduce, "tree", tree_all_reduce, tree_all_reduce_work, kOrdered | kSegmented},
     {kAllReduce, "rank_ordered", rank_ordered_all_reduce, rank_ordered_all_reduce_work, kOrdered | kReproducible | kSegmented},
     {kAllReduce, "direct", direct_all_reduce, direct_all_reduce_work, kOrdered | kReproducible},
+    {kAllReduce, "two_level", two_level_all_reduce, two_level_all_reduce_work, kTwoLevel | kSegmented},
     {kReduceScatter, "ring", ring_reduce_scatter, ring_reduce_scatter_work, kSegmented},
     {kReduceScatter, "halving", halving_reduce_scatter, halving_reduce_scatter_work, kSegmented},
     {kReduceScatter, "rank_ordered", rank_ordered_reduce_scatter, rank_ordered_reduce_scatter_work, kOrdered | kReproducible | kSegmented},
+    {kReduceScatter, "two_level", two_level_reduce_scatter, two_level_reduce_scatter_work, kTwoLevel | kSegmented},
     {kAllGather, "ring", ring_all_gather, ring_all_gather_work, kSegmented},
     {kAllGather, "recursive_doubling", recursive_doubling_all_gather, recursive_doubling_all_gather_work, kPowerOfTwo | kSegmented},
     {kAllGather, "bruck", bruck_all_gather, bruck_all_gather_work, kSegmented},
+    {kAllGather, "two_level", two_level_all_gather, two_level_all_gather_work, kTwoLevel | kSegmented},
     {kBroadcast, "binomial", binomial_broadcast, binomial_broadcast_work, kSegmented},
     {kBroadcast, "chain", chain_broadcast, chain_broadcast_work, kSegmented},
     {kBroadcast, "flat", flat_broadcast, flat_broadcast_work, kSegmented},
+    {kBroadcast, "two_level", two_level_broadcast, two_level_broadcast_work, kTwoLevel | kSegmented},
     {kReduce, "binomial", binomial_reduce, binomial_reduce_work, kOrdered | kSegmented},
     {kReduce, "chain", chain_reduce, chain_reduce_work, kOrdered | kSegmented},
     {kReduce, "flat", flat_reduce, flat_reduce_work, kOrdered | kReproducible | kSegmented},
+    {kReduce, "two_level", two_level_reduce, two_level_reduce_work, kTwoLevel | kSegmented},
     {kGather, "flat", flat_gather, flat_gather_work, kSegmented},
     {kGather, "binomial", binomial_gather, binomial_gather_work, kSegmented},
     {kScatter, "flat", flat_scatter, flat_scatter_work, kSegmented},
@@ -55,6 +60,7 @@ constexpr auto kAlgorithms = std::to_array<Algorithm>({
     {kExclusiveScan, "hillis_steele", hillis_steele_exclusive_scan, hillis_steele_exclusive_scan_work, kOrdered},
     {kExclusiveScan, "direct", direct_exclusive_scan, direct_scan_work, kOrdered | kReproducible},
     {kBarrier, "dissemination", dissemination_barrier, dissemination_barrier_work, kPlain},
+    {kBarrier, "two_level", two_level_barrier, two_level_barrier_work, kTwoLevel},
 });
 
 }  // namespace
@@ -63,6 +69,7 @@ bool Algorithm::legal(const Shape& shape) const {
   if (shape.operation != operation) return false;
   if (shape.reproducible && !has(kReproducible)) return false;
   if (shape.ordered && !has(kOrdered)) return false;
+  if (has(kTwoLevel) && !shape.hosts.has_levels()) return false;
   return !has(kPowerOfTwo) || std::has_single_bit(static_cast<std::uint32_t>(shape.size));
 }
 

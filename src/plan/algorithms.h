@@ -20,18 +20,23 @@ Plan recursive_doubling_all_reduce(const Shape& shape);
 Plan tree_all_reduce(const Shape& shape);
 Plan rank_ordered_all_reduce(const Shape& shape);
 Plan direct_all_reduce(const Shape& shape);
+Plan two_level_all_reduce(const Shape& shape);
 Plan ring_all_gather(const Shape& shape);
 Plan recursive_doubling_all_gather(const Shape& shape);
 Plan bruck_all_gather(const Shape& shape);
+Plan two_level_all_gather(const Shape& shape);
 Plan ring_reduce_scatter(const Shape& shape);
 Plan halving_reduce_scatter(const Shape& shape);
 Plan rank_ordered_reduce_scatter(const Shape& shape);
+Plan two_level_reduce_scatter(const Shape& shape);
 Plan flat_broadcast(const Shape& shape);
 Plan binomial_broadcast(const Shape& shape);
 Plan chain_broadcast(const Shape& shape);
+Plan two_level_broadcast(const Shape& shape);
 Plan flat_reduce(const Shape& shape);
 Plan binomial_reduce(const Shape& shape);
 Plan chain_reduce(const Shape& shape);
+Plan two_level_reduce(const Shape& shape);
 Plan flat_gather(const Shape& shape);
 Plan binomial_gather(const Shape& shape);
 Plan flat_scatter(const Shape& shape);
@@ -43,6 +48,7 @@ Plan direct_scan(const Shape& shape);
 Plan hillis_steele_exclusive_scan(const Shape& shape);
 Plan direct_exclusive_scan(const Shape& shape);
 Plan dissemination_barrier(const Shape& shape);
+Plan two_level_barrier(const Shape& shape);
 
 // What an algorithm may be used for.
 enum Trait : unsigned {
@@ -51,6 +57,7 @@ enum Trait : unsigned {
   kReproducible = 2,  // and accumulates in one place
   kSegmented = 4,     // gains from segments; others are given whole chunks
   kPowerOfTwo = 8,    // needs a group of such a size
+  kTwoLevel = 16,     // needs several hosts, one of them with several ranks
 };
 
 struct Algorithm {

@@ -103,6 +103,11 @@ Result<Choice> Chooser::choose(const Shape& shape) const {
   } else if (choice.candidates.size() > 1) {
     choice.reason = "thresholds";
     chosen = by_thresholds(shape, choice.candidates);
+    for (const Candidate& candidate : choice.candidates) {
+      if (!candidate.algorithm->has(kTwoLevel) || candidate.predicted_us >= chosen->predicted_us) continue;
+      choice.reason = "cost";
+      chosen = &candidate;
+    }
   }
   choice.algorithm = chosen->algorithm;
   choice.shape.segment = chosen->segment;

@@ -1,9 +1,9 @@
 // Which algorithm a call uses, and why.
 //
 // All ranks of a group must choose alike without asking one another. So a choice depends on agreed values only: the operation, its count,
-// the element size, the group's size, root, ordered, reproducible, average; thresholds, which are part of the configuration that ranks
-// compare when they join; and the link model, which is agreed when a view is installed. Never on the rank, or on whether the call is in
-// place. In v-forms counts are not agreed either: there the first legal row of the table is taken, and a fixed segment.
+// the element size, the group's size and hosts, root, ordered, reproducible, average; thresholds, which are part of the configuration that
+// ranks compare when they join; and the link model, which is agreed when a view is installed. Never on the rank, or on whether the call is
+// in place. In v-forms counts are not agreed either: there the first legal row of the table is taken, and a fixed segment.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ struct Choice {
 
 class Chooser {
  public:
-  // Without a model thresholds decide; predictions are then those of a guessed link.
+  // Without a model thresholds decide; predictions are then those of a guessed link. Thresholds know nothing of hosts: where there are
+  // levels (hosts.h), what they name is compared with the algorithm of two levels by these predictions.
   explicit Chooser(Thresholds thresholds = {}, std::optional<LinkModel> measured = {});
 
   // A segment that the shape has is kept. kInvalidArgument for a wrong shape, or an algorithm that does not exist or is not legal for it.

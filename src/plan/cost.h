@@ -22,12 +22,21 @@ struct Work {
   double path_reduced = 0;
 
   double message_bytes = 0;  // of the largest message: above the eager limit it costs more
+
+  // In groups with levels (hosts.h), what stays inside a host; the rest is between hosts, and `sharing` times as much of it crosses the
+  // line of the busiest host: its ranks have one between them.
+  double sharing = 1;
+  double local_bytes = 0;
+  double local_hops = 0;
+  double local_path_bytes = 0;
 };
 
 // A link as measured, or guessed. All ranks of a group use the same one, agreed when its view was installed.
 struct LinkModel {
   double latency_us = 10;                // from the call of a small send until the receiver has it
   double bandwidth = 1.1e9;              // bytes in a second, each way: a 10 Gbit/s line
+  double local_latency_us = 2;           // between ranks of one host, by messages
+  double local_bandwidth = 4e9;          // likewise
   double reduce_rate = 8e9;              // bytes in a second, of a reduction that reads both operands from memory
   double copy_rate = 10e9;               // bytes in a second
   double message_overhead_us = 1;        // of both ends' time, for each message

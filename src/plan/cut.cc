@@ -49,6 +49,13 @@ Extent Cut::pieces(std::int64_t i, std::int64_t n) const {
   return {start(i), start(i + n) - start(i)};
 }
 
+std::int64_t Cut::piece_at(std::uint64_t element) const {
+  NEXAR_ASSERT(starts_.empty() && element < total(), "an element lies in a piece");
+  const std::uint64_t in_larger = larger_ * (base_ + 1);
+  if (element < in_larger) return static_cast<std::int64_t>(element / (base_ + 1));
+  return static_cast<std::int64_t>(larger_ + (element - in_larger) / base_);
+}
+
 std::uint64_t Cut::largest() const {
   if (starts_.empty()) return base_ + (larger_ > 0 ? 1 : 0);
   std::uint64_t most = 0;

@@ -35,6 +35,9 @@ class Cut {
   // Pieces [i, i + n) as one extent; does not wrap.
   Extent pieces(std::int64_t i, std::int64_t n) const;
 
+  // The piece that an element lies in; not for uneven ones.
+  std::int64_t piece_at(std::uint64_t element) const;
+
   std::int64_t size() const { return size_; }
   std::uint64_t largest() const;  // elements of the largest piece
   std::uint64_t total() const;

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "nexar/ids.h"
@@ -27,6 +28,23 @@ class Ring {
   Rank rank_;
   Rank size_;
   Direction direction_;
+};
+
+// A ring of some ranks of a group, in the order given.
+class PartRing {
+ public:
+  // `ranks` stays where it is.
+  PartRing(std::span<const Rank> ranks, Rank position) : ranks_(ranks), position_(position) {}
+
+  Rank size() const { return static_cast<Rank>(ranks_.size()); }
+  Rank position() const { return position_; }
+  Rank next() const { return at(position_ + 1); }
+  Rank previous() const { return at(position_ - 1); }
+  Rank at(Rank position) const { return ranks_[static_cast<std::size_t>((position + size()) % size())]; }
+
+ private:
+  std::span<const Rank> ranks_;
+  Rank position_;
 };
 
 // The binomial tree over positions 0..n-1, position 0 being the top: the parent of a position is the position without its lowest bit, so

@@ -7,10 +7,11 @@
 
 namespace nexar::plan {
 
-// First lap of a ring: every piece of `cut` collects one more rank's values at every hop. Piece i starts at position i + shift, and ends at
-// the position before it. `into(piece, step)` is where this rank keeps the partial values of a piece. Returns the finished piece's place.
-template <typename Into>
-Slice reduce_around(PlanBuilder& plan, const Ring& ring, const Cut& cut, Slice own, std::int64_t shift, Into into) {
+// Both rings of neighbours.h go around. First lap of a ring: every piece of `cut` collects one more rank's values at every hop. Piece i
+// starts at position i + shift, and ends at the position before it. `into(piece, step)` is where this rank keeps the partial values of a
+// piece. Returns the finished piece's place.
+template <typename AnyRing, typename Into>
+Slice reduce_around(PlanBuilder& plan, const AnyRing& ring, const Cut& cut, Slice own, std::int64_t shift, Into into) {
   const std::int64_t me = ring.position();
   Slice value = own.sub(cut.piece(me - shift));
   for (std::int64_t step = 0; step < ring.size() - 1; ++step) {
@@ -20,6 +21,18 @@ Slice reduce_around(PlanBuilder& plan, const Ring& ring, const Cut& cut, Slice o
     value = place;
   }
   return value;
+}
+
+// Both laps: chunks collect values, then finished ones replace the stale ones. `own` are this rank's values, of the length of `result`.
+template <typename AnyRing>
+void all_reduce_around(PlanBuilder& plan, const AnyRing& ring, Slice own, Slice result) {
+  const Cut cut = Cut::chunks(result.count, ring.size());
+  const auto chunk = [&](std::int64_t i) { return result.sub(cut.piece(i)); };
+  const std::int64_t me = ring.position();
+
+  plan.finish(reduce_around(plan, ring, cut, own, 0, [&](std::int64_t taken, std::int64_t) { return chunk(taken); }));
+  for (Rank step = 0; step < ring.size() - 1; ++step)
+    plan.exchange(ring.next(), chunk(me - step + 1), ring.previous(), store_in(chunk(me - step)).ahead());
 }
 
 // Receives the values of all children one after the other, own values first, in `into`. Returns where the sum of the subtree is: the input

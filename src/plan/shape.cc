@@ -101,6 +101,8 @@ Result<void> Shape::check() const {
   if (rank < 0 || rank >= size) return invalid(fmt::format("rank {} in a group of {}", rank, size));
   if (root < 0 || root >= size || (!has_root(operation) && root != 0))
     return invalid(fmt::format("root {} of {} on {} ranks", root, to_string(operation), size));
+  if (hosts.has_levels() && hosts.size() != size)
+    return invalid(fmt::format("the hosts of {} ranks were given for a group of {}", hosts.size(), size));
   if (phase >= kPhasesMax) return invalid(fmt::format("phase {}: an operation has at most {}", phase, kPhasesMax));
   if (element_bytes == 0) return invalid("an element has at least one byte");
   const std::uint64_t bytes = static_cast<std::uint64_t>(size) * element_bytes;
@@ -166,6 +168,7 @@ std::uint64_t Shape::hash() const {
   mix(hash, static_cast<std::uint64_t>(root) << 32 | element_bytes);
   mix(hash, count);
   mix(hash, segment);
+  mix(hash, hosts.hash());
   mix(hash, static_cast<std::uint64_t>(in_place) | static_cast<std::uint64_t>(ordered) << 1 |
                 static_cast<std::uint64_t>(reproducible) << 2 | static_cast<std::uint64_t>(average) << 3 |
                 static_cast<std::uint64_t>(phase) << 8);
@@ -179,6 +182,7 @@ std::string Shape::to_text() const {
   std::string text = fmt::format("{}, rank {} of {}", to_string(operation), rank, size);
   if (has_root(operation)) text += fmt::format(", root {}", root);
   if (!is_v(operation) && operation != kBarrier) text += fmt::format(", count {}", count);
+  if (hosts.has_levels()) text += ", " + hosts.to_text();
   if (segment > 0) text += fmt::format(", segments of {}", segment);
   if (in_place) text += ", in place";
   if (ordered) text += ", ordered";

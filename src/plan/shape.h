@@ -9,6 +9,7 @@
 #include "nexar/ids.h"
 #include "nexar/result.h"
 #include "plan/cut.h"
+#include "plan/hosts.h"
 #include "types/operation_id.h"
 
 namespace nexar::plan {
@@ -47,6 +48,8 @@ struct Shape {
   // of scatter_v have send_counts; all_gather_v (the same on all ranks), all_to_all_v and the root of gather_v have receive_counts.
   std::vector<std::uint64_t> send_counts{};
   std::vector<std::uint64_t> receive_counts{};
+
+  Hosts hosts{};  // where the ranks are; nothing when all are alike to each other
 
   std::uint64_t segment = 0;  // elements of a message at most; 0: messages are not cut
   std::uint32_t element_bytes = 4;

@@ -20,7 +20,7 @@ Result<void> check_call(std::span<const Plan> plans) {
       return Error(ErrorCode::kInternal, fmt::format("plan {} of {} is of {}", i, plans.size(), shape.to_text()));
     if (shape.operation != first.operation || shape.root != first.root || shape.ordered != first.ordered ||
         shape.reproducible != first.reproducible || shape.phase != first.phase || shape.average != first.average ||
-        plans[i].algorithm != plans[0].algorithm)
+        shape.hosts != first.hosts || plans[i].algorithm != plans[0].algorithm)
       return Error(ErrorCode::kInternal, fmt::format("ranks 0 and {} have plans of different calls", i));
     if (plans[i].divisor != shape.divisor())
       return Error(ErrorCode::kInternal, fmt::format("the plan of rank {} divides by {}", i, plans[i].divisor));

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "plan/builder.h"
+#include "plan/neighbours.h"
+#include "plan/work_hosts.h"
 
 namespace nexar::plan {
 namespace {
@@ -116,6 +118,77 @@ void add_fold(const Numbers& x, double before, double after, double reduced, Wor
   work.message_bytes = std::max(work.message_bytes, x.segment(before));
 }
 
+// The rounds of a fold, before and after.
+void fold_rounds(const Shape& shape, double before, double after, RoundsOnHosts& rounds) {
+  if (!Numbers(shape).folded) return;
+  for (const double bytes : {before, after})
+    rounds.add(bytes, [&](Rank rank) {
+      const Fold fold(rank, shape.size);
+      return fold.paired() ? fold.partner() : -1;
+    });
+}
+
+// A round of the members of a fold, whose numbers differ by one bit.
+void member_round(const Shape& shape, double bytes, Rank bit, RoundsOnHosts& rounds) {
+  rounds.add(bytes, [&](Rank rank) {
+    const Fold fold(rank, shape.size);
+    return fold.aside() ? -1 : fold.rank_of(fold.member() ^ bit);
+  });
+}
+
+// The numbers of formulas for two levels.
+struct Levels {
+  explicit Levels(const Shape& shape) : hosts(shape.hosts.count()), fewest(shape.hosts.fewest()), most(shape.hosts.most()) {}
+  double hosts;
+  double fewest;
+  double most;
+};
+
+// Adds what happens inside hosts to what happens between them.
+Work both_levels(Work between, const Work& inside) {
+  between.local_hops = inside.hops;
+  between.local_bytes = inside.bytes;
+  between.local_path_bytes = inside.path_bytes;
+  between.messages += inside.messages;
+  between.reduced += inside.reduced;
+  between.path_reduced += inside.path_reduced;
+  between.message_bytes = std::max(between.message_bytes, inside.message_bytes);
+  return between;
+}
+
+// Every host passes on the slots of all others, its ranks in parallel.
+Work slots_between(const Numbers& x, const Levels& levels, double reduced_share) {
+  Work work = steps_of(x, levels.hosts - 1, (x.n - levels.fewest) * x.bytes / (levels.hosts - 1) / levels.fewest, reduced_share);
+  work.sharing = levels.fewest;
+  return work;
+}
+
+// Every rank of a host exchanges an m-th of all slots with every other, the slots of one host at a time.
+Work slots_inside(const Numbers& x, const Levels& levels, double hops, double reduced_share) {
+  const double transfer = x.n * x.bytes / levels.most / levels.hosts;
+  Work work;
+  work.hops = hops;
+  work.messages = (levels.most - 1) * levels.hosts * x.segments(transfer);
+  work.bytes = (levels.most - 1) * x.n * x.bytes / levels.most;
+  work.reduced = work.bytes * reduced_share;
+  work.path_bytes = (levels.most - 1) * x.segment(transfer);
+  work.path_reduced = work.path_bytes * reduced_share;
+  work.message_bytes = x.segment(transfer);
+  return work;
+}
+
+// Chains of hosts and inside them.
+Work two_chains(const Shape& shape, double reduced_share) {
+  const Levels levels(shape);
+  Numbers x(shape);
+  x.n = levels.hosts;
+  const Work between = chain_of(x, reduced_share);
+  x.n = levels.most;
+  Work inside = chain_of(x, reduced_share);
+  inside.path_bytes = inside.hops * x.segment(x.bytes);  // the transfer itself is counted between hosts
+  return both_levels(between, inside);
+}
+
 Work uncut(Shape shape, Work (*work)(const Shape&)) {
   shape.segment = 0;
   return work(shape);
@@ -129,7 +202,7 @@ Work ring_all_reduce_work(const Shape& shape) { return uncut(shape, pipelined_ri
 
 Work pipelined_ring_all_reduce_work(const Shape& shape) {
   const Numbers x(shape);
-  return steps_of(x, 2 * (x.n - 1), x.bytes / x.n, 0.5);
+  return around_hosts(shape, steps_of(x, 2 * (x.n - 1), x.bytes / x.n, 0.5));
 }
 
 Work halving_doubling_all_reduce_work(const Shape& shape) {
@@ -137,14 +210,21 @@ Work halving_doubling_all_reduce_work(const Shape& shape) {
   const double sent = (x.power - 1) / x.power * x.bytes;
   Work work = rounds_of(x, 2 * x.power_log, 2 * sent, x.bytes / 2, sent);
   add_fold(x, x.bytes, x.bytes, x.bytes, work);
-  return work;
+  RoundsOnHosts rounds(shape, work);
+  fold_rounds(shape, x.bytes, x.bytes, rounds);
+  for (Rank bit = 1; 2 * bit <= shape.size; bit <<= 1)
+    for (int way = 0; way < 2; ++way) member_round(shape, x.bytes / (2.0 * bit), bit, rounds);
+  return rounds.work();
 }
 
 Work recursive_doubling_all_reduce_work(const Shape& shape) {
   const Numbers x(shape);
   Work work = rounds_of(x, x.power_log, x.power_log * x.bytes, x.bytes, x.power_log * x.bytes);
   add_fold(x, x.bytes, x.bytes, x.bytes, work);
-  return work;
+  RoundsOnHosts rounds(shape, work);
+  fold_rounds(shape, x.bytes, x.bytes, rounds);
+  for (Rank bit = 1; 2 * bit <= shape.size; bit <<= 1) member_round(shape, x.bytes, bit, rounds);
+  return rounds.work();
 }
 
 Work tree_all_reduce_work(const Shape& shape) {
@@ -165,29 +245,51 @@ Work rank_ordered_all_reduce_work(const Shape& shape) {
   work.messages *= 2;
   work.bytes *= 2;
   work.path_bytes *= 2;
-  return work;
+  return spread_over_hosts(shape, work);
 }
 
 Work direct_all_reduce_work(const Shape& shape) {
   const Numbers x(shape);
-  return fan_of(x, x.n - 1, x.bytes, x.n * x.bytes);
+  return spread_over_hosts(shape, fan_of(x, x.n - 1, x.bytes, x.n * x.bytes));
+}
+
+Work two_level_all_reduce_work(const Shape& shape) {
+  const Numbers x(shape);
+  const Levels levels(shape);
+  Work between = steps_of(x, 2 * (levels.hosts - 1), x.bytes / levels.hosts / levels.fewest, 0.5);
+  between.sharing = levels.fewest;
+  return both_levels(between, steps_of(x, 2 * (levels.most - 1), x.bytes / levels.most, 0.5));
 }
 
 Work ring_all_gather_work(const Shape& shape) {
   const Numbers x(shape);
-  return steps_of(x, x.n - 1, x.bytes, 0);
+  return around_hosts(shape, steps_of(x, x.n - 1, x.bytes, 0));
 }
 
-Work recursive_doubling_all_gather_work(const Shape& shape) { return bruck_all_gather_work(shape); }
+Work recursive_doubling_all_gather_work(const Shape& shape) {
+  const Numbers x(shape);
+  RoundsOnHosts rounds(shape, rounds_of(x, x.log, (x.n - 1) * x.bytes, x.n / 2 * x.bytes, 0));
+  for (Rank bit = 1; bit < shape.size; bit <<= 1) rounds.add(bit * x.bytes, [&](Rank rank) { return rank ^ bit; });
+  return rounds.work();
+}
 
 Work bruck_all_gather_work(const Shape& shape) {
   const Numbers x(shape);
-  return rounds_of(x, x.log, (x.n - 1) * x.bytes, x.n / 2 * x.bytes, 0);
+  RoundsOnHosts rounds(shape, rounds_of(x, x.log, (x.n - 1) * x.bytes, x.n / 2 * x.bytes, 0));
+  for (Rank held = 1; held < shape.size; held *= 2)
+    rounds.add(std::min(held, shape.size - held) * x.bytes, [&](Rank rank) { return (rank - held + shape.size) % shape.size; });
+  return rounds.work();
+}
+
+Work two_level_all_gather_work(const Shape& shape) {
+  const Numbers x(shape);
+  const Levels levels(shape);
+  return both_levels(slots_between(x, levels, 0), slots_inside(x, levels, 1, 0));
 }
 
 Work ring_reduce_scatter_work(const Shape& shape) {
   const Numbers x(shape);
-  return steps_of(x, x.n - 1, x.bytes, 1);
+  return around_hosts(shape, steps_of(x, x.n - 1, x.bytes, 1));
 }
 
 Work halving_reduce_scatter_work(const Shape& shape) {
@@ -195,12 +297,21 @@ Work halving_reduce_scatter_work(const Shape& shape) {
   const double sent = (x.folded ? 2 : 1) * (x.power - 1) * x.bytes;  // a paired member has two slots
   Work work = rounds_of(x, x.power_log, sent, x.n / 2 * x.bytes, sent);
   add_fold(x, x.n * x.bytes, x.bytes, x.n * x.bytes, work);
-  return work;
+  RoundsOnHosts rounds(shape, work);
+  fold_rounds(shape, x.n * x.bytes, x.bytes, rounds);
+  for (Rank bit = 1; 2 * bit <= shape.size; bit <<= 1) member_round(shape, (x.folded ? 2 : 1) * bit * x.bytes, bit, rounds);
+  return rounds.work();
 }
 
 Work rank_ordered_reduce_scatter_work(const Shape& shape) {
   const Numbers x(shape);
-  return fan_of(x, x.n - 1, x.bytes, x.n * x.bytes);
+  return spread_over_hosts(shape, fan_of(x, x.n - 1, x.bytes, x.n * x.bytes));
+}
+
+Work two_level_reduce_scatter_work(const Shape& shape) {
+  const Numbers x(shape);
+  const Levels levels(shape);
+  return both_levels(slots_between(x, levels, 1), slots_inside(x, levels, levels.most - 1, 1));
 }
 
 Work flat_broadcast_work(const Shape& shape) {
@@ -213,7 +324,12 @@ Work binomial_broadcast_work(const Shape& shape) {
   return tree_of(x, x.bytes, 0);
 }
 
-Work chain_broadcast_work(const Shape& shape) { return chain_of(Numbers(shape), 0); }
+Work chain_broadcast_work(const Shape& shape) {
+  const Numbers x(shape);
+  return around_hosts(shape, chain_of(x, 0), x.bytes);
+}
+
+Work two_level_broadcast_work(const Shape& shape) { return two_chains(shape, 0); }
 
 Work flat_reduce_work(const Shape& shape) {
   const Numbers x(shape);
@@ -225,7 +341,12 @@ Work binomial_reduce_work(const Shape& shape) {
   return tree_of(x, x.bytes, 1);
 }
 
-Work chain_reduce_work(const Shape& shape) { return chain_of(Numbers(shape), 1); }
+Work chain_reduce_work(const Shape& shape) {
+  const Numbers x(shape);
+  return around_hosts(shape, chain_of(x, 1), x.bytes);
+}
+
+Work two_level_reduce_work(const Shape& shape) { return two_chains(shape, 1); }
 
 Work flat_gather_work(const Shape& shape) { return flat_broadcast_work(shape); }
 Work flat_scatter_work(const Shape& shape) { return flat_broadcast_work(shape); }
@@ -255,7 +376,19 @@ Work direct_scan_work(const Shape& shape) { return direct_all_reduce_work(shape)
 
 Work dissemination_barrier_work(const Shape& shape) {
   const Numbers x(shape);
-  return rounds_of(x, x.log, 0, 0, 0);
+  RoundsOnHosts rounds(shape, rounds_of(x, x.log, 0, 0, 0));
+  for (Rank distance = 1; distance < shape.size; distance *= 2) rounds.add(0, [&](Rank rank) { return (rank + distance) % shape.size; });
+  return rounds.work();
+}
+
+Work two_level_barrier_work(const Shape& shape) {
+  const Levels levels(shape);
+  Numbers x(shape);
+  x.log = std::bit_width(static_cast<std::uint32_t>(shape.hosts.count() - 1));
+  Work work = rounds_of(x, x.log, 0, 0, 0);
+  work.messages += levels.most - 1;
+  work.local_hops = 2;
+  return work;
 }
 
 }  // namespace nexar::plan

@@ -1,6 +1,8 @@
 // Collectives of a node: what runs them, and the groups they run in.
 #include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "runtime/node_core.h"
 
@@ -22,8 +24,17 @@ void NodeCore::begin_collectives() {
       plan::Chooser(thresholds), collective::Timeouts{config_.entry_timeout, config_.progress_timeout});
   std::vector<Rank> all(static_cast<std::size_t>(size()));
   std::iota(all.begin(), all.end(), 0);
-  collectives_->add_group(kWorldGroup, all, rank_);
+  collectives_->add_group(kWorldGroup, all, rank_, hosts_of(all));
   groups_.emplace_back(kWorldGroup, std::move(all), rank_);
+}
+
+// Where every rank is reached over the network, hosts make no difference. Both are agreed: the view says who is where, and ranks compare
+// their transport when they join.
+plan::Hosts NodeCore::hosts_of(std::span<const Rank> members) const {
+  if (config_.transport != Transport::kAuto && config_.transport != Transport::kShm) return {};
+  std::vector<int> hosts;
+  for (const Rank member : members) hosts.push_back(places_->host_index(member));
+  return plan::Hosts(hosts);
 }
 
 void NodeCore::add_collective_events(mesh::Events& events) {
@@ -46,7 +57,7 @@ GroupRecord* NodeCore::add_group(mesh::GroupId id, std::vector<Rank> members, Ra
   const CallGate::Pass pass(gate_);
   if (!pass) return nullptr;
   engine_->run([&] {
-    collectives_->add_group(id, members, rank);
+    collectives_->add_group(id, members, rank, hosts_of(members));
     record = &groups_.emplace_back(id, std::move(members), rank);
   });
   return record;

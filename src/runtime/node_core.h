@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@
 #include "nexar/node.h"
 #include "nexar/result.h"
 #include "nexar/seed.h"
+#include "plan/hosts.h"
 #include "rpc/service.h"
 #include "runtime/call_gate.h"
 #include "runtime/engine.h"
@@ -166,6 +168,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
 
   // Collectives (node_collectives.cc).
   void begin_collectives();
+  plan::Hosts hosts_of(std::span<const Rank> members) const;
   void add_collective_events(mesh::Events& events);
 
   // Shared memory of groups (node_memory.cc).

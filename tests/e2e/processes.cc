@@ -38,6 +38,15 @@ std::optional<std::string> read_line(int fd) {
   return std::nullopt;
 }
 
+// Ranks of one network namespace are on one host, as Node::local has it.
+HostId host_of(const std::vector<LocalOptions::Place>& places, std::size_t rank) {
+  HostId host;
+  std::size_t first = 0;
+  while (!places.empty() && places[first].network_namespace != places[rank].network_namespace) ++first;
+  host.bytes[0] = static_cast<std::byte>(first);
+  return host;
+}
+
 // A rank's whole life, in its own process. Says its address, hears everybody's, forms the world.
 void live(Rank rank, cluster::View view, runtime::NodeCore::Options options, const crypto::Identity& identity, const Wire& wire,
           const Processes::Body& body) {
@@ -67,7 +76,10 @@ Processes::Processes(int size, const Config& config, const Body& body, const std
   const crypto::LocalAuthority authority = crypto::LocalAuthority::make({}).value();
   cluster::View view;
   view.members.resize(static_cast<std::size_t>(size));
-  for (cluster::Member& member : view.members) io::system_random().fill(member.node.bytes);
+  for (std::size_t rank = 0; rank < view.members.size(); ++rank) {
+    io::system_random().fill(view.members[rank].node.bytes);
+    view.members[rank].host = host_of(places, rank);
+  }
   for (std::size_t rank = 0; rank < view.members.size(); ++rank) {
     runtime::NodeCore::Options options;
     options.config = config;

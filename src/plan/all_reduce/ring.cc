@@ -17,24 +17,11 @@
 #include "plan/patterns.h"
 
 namespace nexar::plan {
-namespace {
-
-void two_laps(PlanBuilder& plan, const Ring& ring, Slice own, Slice result) {
-  const Cut cut = Cut::chunks(result.count, ring.size());
-  const auto chunk = [&](std::int64_t i) { return result.sub(cut.piece(i)); };
-  const std::int64_t me = ring.position();
-
-  plan.finish(reduce_around(plan, ring, cut, own, 0, [&](std::int64_t taken, std::int64_t) { return chunk(taken); }));
-  for (Rank step = 0; step < ring.size() - 1; ++step)
-    plan.exchange(ring.next(), chunk(me - step + 1), ring.previous(), store_in(chunk(me - step)).ahead());
-}
-
-}  // namespace
 
 Plan ring_all_reduce(const Shape& shape) {
   PlanBuilder plan(shape, "ring");
   if (shape.size == 1) plan.copy(plan.input(), plan.output());
-  if (shape.size > 1) two_laps(plan, Ring(shape.rank, shape.size), plan.input(), plan.output());
+  if (shape.size > 1) all_reduce_around(plan, Ring(shape.rank, shape.size), plan.input(), plan.output());
   return plan.build();
 }
 
@@ -43,13 +30,13 @@ Plan pipelined_ring_all_reduce(const Shape& shape) {
   if (shape.size == 1) {
     plan.copy(plan.input(), plan.output());
   } else if (shape.size == 2) {
-    two_laps(plan, Ring(shape.rank, shape.size), plan.input(), plan.output());
+    all_reduce_around(plan, Ring(shape.rank, shape.size), plan.input(), plan.output());
   } else {
     const Cut halves = Cut::chunks(shape.count, 2);
-    two_laps(plan, Ring(shape.rank, shape.size), plan.input().sub(halves.piece(0)), plan.output().sub(halves.piece(0)));
+    all_reduce_around(plan, Ring(shape.rank, shape.size), plan.input().sub(halves.piece(0)), plan.output().sub(halves.piece(0)));
     plan.use_channel(1);
-    two_laps(plan, Ring(shape.rank, shape.size, Ring::Direction::kDown), plan.input().sub(halves.piece(1)),
-             plan.output().sub(halves.piece(1)));
+    all_reduce_around(plan, Ring(shape.rank, shape.size, Ring::Direction::kDown), plan.input().sub(halves.piece(1)),
+                      plan.output().sub(halves.piece(1)));
   }
   return plan.build();
 }

@@ -64,9 +64,18 @@ std::string text_of(const Case& one) {
          (one.call.in_place ? ", in place" : "") + ", algorithm " + (one.algorithm.empty() ? "chosen" : one.algorithm);
 }
 
+// As the node's plans see them.
+nexar::plan::Hosts hosts_of(const nexar::Node& node) {
+  if (node.config().transport != nexar::Transport::kAuto && node.config().transport != nexar::Transport::kShm) return {};
+  std::vector<int> hosts;
+  for (nexar::Rank rank = 0; rank < node.size(); ++rank) hosts.push_back(node.host_index(rank));
+  return nexar::plan::Hosts(hosts);
+}
+
 // Those of the table that the call may name. Operations of two phases have none of their own.
-std::vector<std::string> algorithms_for(const Call& call) {
+std::vector<std::string> algorithms_for(const Call& call, const nexar::plan::Hosts& hosts) {
   nexar::plan::Shape shape;
+  shape.hosts = hosts;
   shape.operation = call.operation;
   shape.size = call.ranks();
   shape.count = call.count();
@@ -138,7 +147,7 @@ std::uint64_t draw_count(Draw& draw, std::uint64_t ranks) {
   }
 }
 
-void run_small(Rank& rank, int ranks) {
+void run_small(Rank& rank, int ranks, const nexar::plan::Hosts& hosts) {
   const auto each = [&](const Collective& collective, nexar::DataType type, nexar::ReduceOp op) {
     Draw& draw = rank.draw();
     Call call;
@@ -150,7 +159,7 @@ void run_small(Rank& rank, int ranks) {
     call.counts.assign(static_cast<std::size_t>(ranks), draw_count(draw, static_cast<std::uint64_t>(ranks)));
     if (collective.is_uneven)
       for (std::uint64_t& count : call.counts) count = draw_count(draw, static_cast<std::uint64_t>(ranks));
-    const std::vector<std::string> names = algorithms_for(call);
+    const std::vector<std::string> names = algorithms_for(call, hosts);
     const std::size_t chosen = draw.below(names.size() + 1);
     rank.add(call, chosen < names.size() ? names[chosen] : "");
   };
@@ -173,11 +182,11 @@ Call large_call(const Collective& collective, int ranks, nexar::DataType type) {
   return call;
 }
 
-void run_large(Rank& rank, int ranks) {
+void run_large(Rank& rank, int ranks, const nexar::plan::Hosts& hosts) {
   for (const nexar::DataType type : {nexar::DataType::kF32, nexar::DataType::kBf16})
     for (const Collective& collective : nexar::bench::collectives()) {
       Call call = large_call(collective, ranks, type);
-      std::vector<std::string> names = algorithms_for(call);
+      std::vector<std::string> names = algorithms_for(call, hosts);
       names.emplace_back();
       for (const std::string& name : names) {
         call.in_place = rank.draw().coin();
@@ -200,9 +209,9 @@ int run(const std::string& what, std::uint64_t seed, std::uint64_t times) {
   nexar::Node node = nexar::Node::from_env().value();
   Rank rank(node.world(), seed);
   if (what == "small") {
-    for (std::uint64_t i = 0; i < times; ++i) run_small(rank, node.size());
+    for (std::uint64_t i = 0; i < times; ++i) run_small(rank, node.size(), hosts_of(node));
   } else if (what == "large") {
-    run_large(rank, node.size());
+    run_large(rank, node.size(), hosts_of(node));
   } else if (what == "brief") {
     run_brief(rank, node.size());
   } else {

@@ -130,7 +130,10 @@ std::vector<Value> result_of(const Caller& caller) {
 // Several calls in flight on one group, entered by the ranks at random times.
 void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed) {
   const auto size = static_cast<Rank>(calls[0].shapes.size());
-  Network network(size, seed, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20);
+  plan::Hosts hosts;
+  for (const plan::Call& call : calls)
+    if (call.shapes[0].hosts.has_levels()) hosts = call.shapes[0].hosts;
+  Network network(size, seed, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20, {}, hosts);
   std::vector<std::vector<Caller>> callers(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     callers[i] = std::vector<Caller>(static_cast<std::size_t>(size));
@@ -191,9 +194,11 @@ TEST(Collectives, RunInFlightTogetherWithoutDisturbingEachOther) {
   const std::vector<const plan::Algorithm*> all = plan::every_algorithm();
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const auto size = static_cast<Rank>(2 + random() % 5);
+    const std::vector<plan::Hosts> layouts = plan::layouts_for(size);
+    const plan::Hosts hosts = layouts.empty() ? plan::Hosts() : layouts[random() % layouts.size()];
     std::vector<plan::Call> calls;
     while (calls.size() < 16) {
-      const auto variants = plan::calls_of(*all[random() % all.size()], size, random() % 100, 1 + static_cast<int>(random() % 3));
+      const auto variants = plan::calls_of(*all[random() % all.size()], size, random() % 100, 1 + static_cast<int>(random() % 3), hosts);
       if (variants.empty()) continue;
       const plan::Call call = with_our_op(variants[random() % variants.size()]);
       if (has_meaning(call)) calls.push_back(call);

@@ -109,7 +109,7 @@ void MemoryPort::revoke(const Error& verdict) {
   while (!operations_.empty()) operations_.begin()->second->owner->on_failed(verdict);
 }
 
-Network::Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const Timeouts& timeouts)
+Network::Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const Timeouts& timeouts, const plan::Hosts& hosts)
     : random_(seed), eager_bytes_(eager_bytes), wake_(static_cast<std::size_t>(size), base::Time::max()) {
   std::vector<Rank> members;
   for (Rank rank = 0; rank < size; ++rank) members.push_back(rank);
@@ -118,7 +118,7 @@ Network::Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const
     auto wake_at = [this, rank](base::Time time) { wake_[static_cast<std::size_t>(rank)] = time; };
     ranks_.push_back(std::make_unique<Collectives>(Collectives::Environment{*ports_.back(), [this] { return now_; }, wake_at},
                                                    plan::Chooser(), timeouts));
-    ranks_.back()->add_group(kGroup, members, rank);
+    ranks_.back()->add_group(kGroup, members, rank, hosts);
   }
 }
 

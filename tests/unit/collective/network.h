@@ -72,7 +72,7 @@ class Network {
   static constexpr mesh::GroupId kGroup = 7;
 
   // Messages of up to `eager_bytes` are small.
-  Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const Timeouts& timeouts = {});
+  Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const Timeouts& timeouts = {}, const plan::Hosts& hosts = {});
 
   Collectives& rank(Rank rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
   MemoryPort& port(Rank rank) { return *ports_[static_cast<std::size_t>(rank)]; }

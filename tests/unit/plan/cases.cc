@@ -1,6 +1,7 @@
 #include "plan/cases.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -56,8 +57,8 @@ std::vector<std::uint64_t> counts_for(Rank size) {
 Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant) {
   Call call{&algorithm, std::vector<Shape>(static_cast<std::size_t>(size), variant)};
   // The largest transfer of the algorithm is cut into that many.
-  const bool chunks =
-      algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos || algorithm.name == "rank_ordered");
+  const bool chunks = algorithm.operation == kAllReduce && (algorithm.name.find("ring") != std::string_view::npos ||
+                                                            algorithm.name == "rank_ordered" || algorithm.name == "two_level");
   const std::uint64_t transfer = chunks ? count / static_cast<std::uint64_t>(size) : count;
   const auto pieces = static_cast<std::uint64_t>(segments);
   for (Rank rank = 0; rank < size; ++rank) {
@@ -72,7 +73,45 @@ Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int s
   return call;
 }
 
+Hosts hosts_of_sizes(std::span<const int> sizes) {
+  std::vector<int> hosts;
+  for (std::size_t host = 0; host < sizes.size(); ++host)
+    hosts.insert(hosts.end(), static_cast<std::size_t>(sizes[host]), static_cast<int>(host));
+  return Hosts(hosts);
+}
+
+std::vector<Hosts> layouts_for(Rank size) {
+  const auto placed = [&](auto host) {
+    std::vector<int> hosts;
+    for (Rank rank = 0; rank < size; ++rank) hosts.push_back(host(rank));
+    return Hosts(hosts);
+  };
+  std::vector<Hosts> all = {placed([&](Rank rank) { return rank / 4 * 3 + (rank % 4 + 1) / 2; }),  // 1 + 2 + 1 + 1 + 2 + 1 ...
+                            placed([&](Rank rank) { return rank % std::max(3, size / 4); })};      // in turn
+  // More ranks take long, and have all of these within them.
+  if (size <= 17) {
+    all.push_back(placed([&](Rank rank) { return 2 * rank / size; }));      // two halves
+    all.push_back(placed([&](Rank rank) { return rank == 0 ? 1 : 0; }));    // one by itself
+    all.push_back(placed([&](Rank rank) { return rank / 3; }));             // 3 + 3 + ... + what is left
+    all.push_back(placed([&](Rank rank) { return rank * rank * 7 % 5; }));  // anyhow
+  }
+  std::vector<Hosts> found;
+  for (const Hosts& hosts : all)
+    if (hosts.has_levels() && std::find(found.begin(), found.end(), hosts) == found.end()) found.push_back(hosts);
+  return found;
+}
+
 std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments) {
+  if (!algorithm.has(kTwoLevel)) return calls_of(algorithm, size, count, segments, Hosts());
+  std::vector<Call> calls;
+  for (const Hosts& hosts : layouts_for(size)) {
+    std::vector<Call> more = calls_of(algorithm, size, count, segments, hosts);
+    calls.insert(calls.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  return calls;
+}
+
+std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Hosts& hosts) {
   std::vector<Call> calls;
   std::set<Rank> roots = {0};
   if (has_root(algorithm.operation)) roots.insert({size / 2, size - 1});
@@ -82,6 +121,7 @@ std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t 
         Shape variant;
         variant.root = root;
         variant.in_place = in_place;
+        variant.hosts = hosts;
         variant.ordered = trait == kOrdered;
         variant.reproducible = trait == kReproducible;
         variant.average = reduces(algorithm.operation) && (count % 2 == 1) != in_place;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,16 @@ std::vector<std::uint64_t> counts_for(Rank size);
 // A call with every rank's counts derived from `count`; in v-forms they are uneven, some are 0. Transfers are cut into about `segments`.
 Call make_call(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Shape& variant = {});
 
-// make_call for every variant that the algorithm has: in place or not, several roots, ordered, reproducible, averaged.
+// Hosts with so many ranks each, one after the other.
+Hosts hosts_of_sizes(std::span<const int> sizes);
+
+// Ranks on hosts in every way that has gone wrong somewhere, each with levels: even and uneven hosts, ranks one after the other or in turn.
+std::vector<Hosts> layouts_for(Rank size);
+
+// make_call for every variant that the algorithm has: in place or not, several roots, ordered, reproducible, averaged; and for algorithms
+// of two levels every layout, or the one given.
 std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments);
+std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Hosts& hosts);
 
 // Of all operations.
 std::vector<const Algorithm*> every_algorithm();

@@ -1,7 +1,10 @@
 #include "plan/chooser.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -42,7 +45,9 @@ TEST(Chooser, ChoosesAlikeOnEveryRank) {
   for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})}) {
     for (const Algorithm* algorithm : every_algorithm()) {
       for (const std::uint64_t count : {0, 5, 100'000, 10'000'000}) {
-        Call call = make_call(*algorithm, 6, count, 1);
+        Shape variant;
+        if (algorithm->has(kTwoLevel)) variant.hosts = layouts_for(6)[0];
+        Call call = make_call(*algorithm, 6, count, 1, variant);
         const Choice first = chooser.choose(call.shapes[0]).value();
         for (Shape& shape : call.shapes) {
           shape.in_place = shape.rank % 2 == 0 && shape.operation != kAllToAll && shape.operation != kAllToAllV;
@@ -85,7 +90,126 @@ TEST(Chooser, ExplainsItself) {
   const std::string text = explain(chooser.choose(all_reduce(4, 64 << 20)).value(), 1234.5);
   EXPECT_NE(text.find("* pipelined_ring"), std::string::npos) << text;
   EXPECT_NE(text.find("1234.5 us measured"), std::string::npos) << text;
-  for (const Algorithm& algorithm : algorithms_of(kAllReduce)) EXPECT_NE(text.find(algorithm.name), std::string::npos) << text;
+  for (const Algorithm& algorithm : algorithms_of(kAllReduce))
+    EXPECT_EQ(text.find(algorithm.name) != std::string::npos, algorithm.legal(all_reduce(4, 4))) << algorithm.name << " in " << text;
+}
+
+const OperationId kOfTwoLevels[] = {kAllReduce, kReduceScatter, kAllGather, kBroadcast, kReduce, kBarrier};
+
+Shape on_hosts(OperationId operation, std::initializer_list<int> sizes, std::uint64_t bytes) {
+  Shape shape{.operation = operation, .hosts = hosts_of_sizes(std::vector<int>(sizes))};
+  for (const int size : sizes) shape.size += size;
+  --shape.size;
+  shape.count = operation == kBarrier ? 0 : bytes / 4;
+  return shape;
+}
+
+TEST(Chooser, TakesTwoLevelsWhereHostsHaveSeveralRanks) {
+  for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})}) {
+    for (const OperationId operation : kOfTwoLevels) {
+      for (const auto& sizes : {std::initializer_list<int>{2, 2}, {3, 2}, {8, 8}, {8, 8, 8, 8}}) {
+        const Choice choice = chooser.choose(on_hosts(operation, sizes, 64 << 20)).value();
+        EXPECT_NE(explain(choice).find("* two_level"), std::string::npos) << explain(choice);
+        EXPECT_EQ(choice.reason, "cost");
+      }
+    }
+  }
+}
+
+// A host of one rank gets every slot of the others in a ring too; what all ranks hold crosses its line less often.
+TEST(Chooser, WeighsHostsOfOneRank) {
+  for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})}) {
+    for (const auto& sizes : {std::initializer_list<int>{1, 2, 1}, {4, 1, 4}, {1, 7}}) {
+      EXPECT_EQ(chooser.choose(on_hosts(kAllReduce, sizes, 64 << 20)).value().algorithm->name, "two_level");
+      const Choice gather = chooser.choose(on_hosts(kAllGather, sizes, 64 << 20)).value();
+      for (const Candidate& candidate : gather.candidates) EXPECT_LE(gather.predicted_us, candidate.predicted_us * 1.01) << explain(gather);
+    }
+  }
+}
+
+TEST(Chooser, TakesNoTwoLevelsWhereThereIsOne) {
+  for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})}) {
+    for (const OperationId operation : kOfTwoLevels) {
+      for (const auto& sizes : {std::initializer_list<int>{1, 1, 1, 1}, {4}, {1}}) {
+        const Shape shape = on_hosts(operation, sizes, 64 << 20);
+        EXPECT_FALSE(shape.hosts.has_levels());
+        const Choice choice = chooser.choose(shape).value();
+        EXPECT_EQ(explain(choice).find("two_level"), std::string::npos) << explain(choice);
+        EXPECT_FALSE(chooser.choose(shape, "two_level"));
+      }
+    }
+  }
+}
+
+TEST(Chooser, KeepsRankOrderOnHostsToo) {
+  for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})}) {
+    for (const OperationId operation : {kAllReduce, kReduceScatter, kReduce}) {
+      for (const std::uint64_t bytes : {64, 1 << 20, 64 << 20}) {
+        Shape shape = on_hosts(operation, {1, 2, 1}, bytes);
+        shape.ordered = true;
+        EXPECT_TRUE(chooser.choose(shape).value().algorithm->has(kOrdered));
+        shape.reproducible = true;
+        EXPECT_TRUE(chooser.choose(shape).value().algorithm->has(kReproducible));
+        EXPECT_FALSE(chooser.choose(shape, "two_level"));
+      }
+    }
+  }
+}
+
+// A few bytes do not go around hosts.
+TEST(Chooser, TakesFewHopsForSmallBuffersOnHosts) {
+  for (const Chooser& chooser : {Chooser(), Chooser({}, LinkModel{})})
+    for (const OperationId operation : {kAllReduce, kReduceScatter, kAllGather})
+      EXPECT_NE(chooser.choose(on_hosts(operation, {4, 4, 4, 4, 4, 4, 4, 4}, 64)).value().algorithm->name, "two_level");
+}
+
+// Ranks that take turns over hosts make a ring of ranks cross lines at every hop, and share them.
+TEST(Chooser, KnowsWhatHostsCostARing) {
+  const Chooser chooser({}, LinkModel{});
+  const auto predicted = [&](const Hosts& hosts, std::string_view name) {
+    Shape shape = all_reduce(8, 64 << 20);
+    shape.hosts = hosts;
+    return chooser.choose(shape, name).value().predicted_us;
+  };
+  const int in_turn[] = {0, 1, 0, 1, 0, 1, 0, 1};
+  const int blocks[] = {0, 0, 0, 0, 1, 1, 1, 1};
+  EXPECT_GT(predicted(Hosts(in_turn), "pipelined_ring"), 2 * predicted(Hosts(blocks), "pipelined_ring"));
+  EXPECT_DOUBLE_EQ(predicted(Hosts(in_turn), "two_level"), predicted(Hosts(blocks), "two_level"));
+  EXPECT_LT(predicted(Hosts(blocks), "two_level"), predicted(Hosts(blocks), "pipelined_ring"));
+}
+
+// What crosses the line of the busiest host, and what stays inside.
+TEST(Work, OfTwoLevelsAgreesWithThePlans) {
+  for (const OperationId operation : kOfTwoLevels) {
+    const Algorithm& algorithm = *find_algorithm(operation, "two_level");
+    for (const Rank size : {4, 6, 8, 13}) {
+      for (const Hosts& hosts : layouts_for(size)) {
+        Shape variant;
+        variant.hosts = hosts;
+        const Call call = make_call(algorithm, size, 120'120, 1, variant);
+        std::vector<double> left(static_cast<std::size_t>(hosts.count()), 0);
+        std::vector<double> came(left);
+        double inside = 0;
+        for (const Plan& plan : call.plans()) {
+          double sent = 0, received = 0;
+          const auto here = static_cast<std::size_t>(hosts.host_of(plan.shape.rank));
+          for (const Step& step : plan.steps) {
+            if (!step.sends() && !step.receives()) continue;
+            const bool local = hosts.host_of(step.peer) == hosts.host_of(plan.shape.rank);
+            const auto bytes = static_cast<double>(step.sends() ? plan.bytes(step.from()) : plan.bytes(step.into()));
+            (local ? (step.sends() ? sent : received) : (step.sends() ? left : came)[here]) += bytes;
+          }
+          inside = std::max({inside, sent, received});
+        }
+        const double between = std::max(*std::max_element(left.begin(), left.end()), *std::max_element(came.begin(), came.end()));
+        const Work work = algorithm.work(call.shapes[0]);
+        EXPECT_GE(work.bytes * work.sharing * 1.01, between) << call.to_text();
+        EXPECT_LE(work.bytes * work.sharing, between * 2.01) << call.to_text();
+        EXPECT_GE(work.local_bytes * 2.01, inside) << call.to_text();
+        EXPECT_LE(work.local_bytes, inside * 2.01) << call.to_text();
+      }
+    }
+  }
 }
 
 // The formulas count what the plans do: bytes and messages of the busiest rank.
@@ -119,6 +243,7 @@ TEST(LinkModel, HasADigestThatTellsModelsApart) {
   EXPECT_EQ(LinkModel{}.digest(), LinkModel{}.digest());
   EXPECT_NE(LinkModel{}.digest(), (LinkModel{.latency_us = 11}.digest()));
   EXPECT_NE(LinkModel{}.digest(), (LinkModel{.eager_limit = 1}.digest()));
+  EXPECT_NE(LinkModel{}.digest(), (LinkModel{.local_bandwidth = 1e9}.digest()));
 }
 
 TEST(Planner, MakesAPlanOnceForEachShape) {
@@ -140,6 +265,15 @@ TEST(Planner, TellsUnevenCountsApart) {
   const Shape other{.operation = kAllGatherV, .size = 2, .receive_counts = {2, 1}};
   EXPECT_NE(planner.plan(one).value(), planner.plan(other).value());
   EXPECT_EQ(planner.plan(one).value()->shape.receive_counts, one.receive_counts);
+}
+
+TEST(Planner, TellsHostsApart) {
+  Planner planner;
+  const auto two = planner.plan(on_hosts(kAllReduce, {2, 2}, 8 << 20)).value();
+  EXPECT_EQ(two->algorithm, "two_level");
+  EXPECT_EQ(planner.plan(on_hosts(kAllReduce, {2, 2}, 8 << 20)).value(), two) << "equal hosts, by another handle";
+  EXPECT_NE(planner.plan(on_hosts(kAllReduce, {1, 3}, 8 << 20)).value(), two);
+  EXPECT_NE(planner.plan(all_reduce(4, 8 << 20)).value(), two);
 }
 
 TEST(PlanCache, KeepsToItsBytesAndDropsWhatWasNotUsedForLongest) {

@@ -138,6 +138,12 @@ TEST(VerifierRefuses, AStepMovedBeforeWhatItWaitsFor) {
       [](Plan& plan, std::uint32_t step) {
         const auto list = plan.dependencies.of(step + 1);
         if (std::find(list.begin(), list.end(), step) == list.end()) return false;
+        // Of two ranks' values that are added to the same place either may come first.
+        const Step& one = plan.steps[step];
+        const Step& other = plan.steps[step + 1];
+        if (!plan.shape.ordered && one.kind == StepKind::kReceiveReduce && other.kind == one.kind && one.peer != other.peer &&
+            one.into() == one.from() && one.into() == other.into() && other.into() == other.from())
+          return false;
         std::swap(plan.steps[step], plan.steps[step + 1]);
         renumber(plan);
         return true;
@@ -237,6 +243,14 @@ TEST(VerifierRefuses, AReductionInTwoPlacesWhereOneIsAskedFor) {
   std::vector<Plan> plans = call.plans();
   ASSERT_TRUE(verify(plans));
   for (Plan& plan : plans) plan.shape.reproducible = true;
+  EXPECT_FALSE(verify(plans));
+}
+
+TEST(VerifierRefuses, RanksThatSeeTheirHostsDifferently) {
+  const Algorithm& algorithm = *find_algorithm(OperationId::kAllReduce, "two_level");
+  std::vector<Plan> plans = calls_of(algorithm, 4, 23, 1, Hosts(std::vector{0, 0, 1, 1})).front().plans();
+  ASSERT_TRUE(verify(plans));
+  plans[3] = calls_of(algorithm, 4, 23, 1, Hosts(std::vector{0, 1, 1, 0})).front().plans()[3];
   EXPECT_FALSE(verify(plans));
 }
 

@@ -1,6 +1,7 @@
 #include "plan/shape.h"
 
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,49 @@ TEST(Cut, LaysUnevenPiecesOneAfterTheOther) {
   EXPECT_EQ(cut.largest(), 7u);
 }
 
+TEST(Cut, KnowsThePieceOfEveryElement) {
+  for (const Cut& cut : {Cut::chunks(11, 4), Cut::chunks(3, 5), Cut::chunks(12, 4), Cut::slots(5, 3)})
+    for (std::uint64_t element = 0; element < cut.total(); ++element) {
+      const Extent piece = cut.piece(cut.piece_at(element));
+      EXPECT_TRUE(element >= piece.first && element < piece.end()) << element;
+    }
+}
+
+TEST(Hosts, HaveLevelsWhenThereAreSeveralAndOneHasSeveralRanks) {
+  EXPECT_FALSE(Hosts().has_levels());
+  EXPECT_FALSE(Hosts(std::vector<int>{}).has_levels());
+  EXPECT_FALSE(Hosts(std::vector{7}).has_levels());
+  EXPECT_FALSE(Hosts(std::vector{7, 7, 7}).has_levels());
+  EXPECT_FALSE(Hosts(std::vector{2, 0, 1}).has_levels());
+  EXPECT_TRUE(Hosts(std::vector{2, 0, 2}).has_levels());
+}
+
+TEST(Hosts, AreNumberedByTheirLowestRanks) {
+  const Hosts hosts(std::vector{9, 4, 4, 9, 4});
+  ASSERT_EQ(hosts.count(), 2);
+  EXPECT_EQ(hosts.size(), 5);
+  EXPECT_EQ(std::vector<Rank>(hosts.ranks(0).begin(), hosts.ranks(0).end()), (std::vector<Rank>{0, 3}));
+  EXPECT_EQ(hosts.host_of(4), 1);
+  EXPECT_EQ(hosts.position(4), 2);
+  EXPECT_EQ(hosts.fewest(), 2);
+  EXPECT_EQ(hosts.most(), 3);
+  EXPECT_EQ(hosts, Hosts(std::vector{0, 1, 1, 0, 1})) << "names of hosts do not matter";
+  EXPECT_EQ(hosts.hash(), Hosts(std::vector{0, 1, 1, 0, 1}).hash());
+  EXPECT_NE(hosts, Hosts(std::vector{0, 1, 1, 0, 0}));
+  EXPECT_NE(hosts, Hosts());
+}
+
+TEST(Strips, AreThePiecesBetweenTheCutsOfAllHosts) {
+  const Hosts hosts(std::vector{0, 0, 1, 1, 1});
+  const Strips strips(hosts, 12);  // 6 + 6 and 4 + 4 + 4
+  const std::vector<Extent> extents(strips.extents().begin(), strips.extents().end());
+  EXPECT_EQ(extents, (std::vector<Extent>{{0, 4}, {4, 2}, {6, 2}, {8, 4}}));
+  EXPECT_EQ(strips.owners(extents[1]), (std::vector<Rank>{0, 3}));
+  EXPECT_EQ(strips.owners(extents[2]), (std::vector<Rank>{1, 3}));
+  EXPECT_TRUE(Strips(hosts, 0).extents().empty());
+  EXPECT_EQ(Strips(hosts, 1).extents().size(), 1u);
+}
+
 void expect_invalid(const Shape& shape) {
   const auto checked = shape.check();
   ASSERT_FALSE(checked) << shape.to_text();
@@ -64,6 +108,7 @@ TEST(Shape, RefusesRanksRootsAndCountsThatAreNone) {
   expect_invalid({.operation = kAllToAll, .size = 2, .count = 1, .in_place = true});
   expect_invalid({.operation = kAllGather, .size = 2, .count = 1, .average = true});
   expect_invalid({.operation = kBarrier, .size = 2, .count = 1});
+  expect_invalid({.operation = kAllReduce, .size = 4, .count = 1, .hosts = Hosts(std::vector{0, 0, 1})});
   expect_invalid({.operation = kAllReduce, .size = 2, .count = 1, .element_bytes = 0});
   expect_invalid({.operation = kAllReduce, .size = 2, .count = 1, .phase = kPhasesMax});
 }
@@ -98,6 +143,7 @@ TEST(Algorithms, AreRefusedWhereTheyAreNotLegal) {
   EXPECT_TRUE(make_plan(ordered, *find_algorithm(kAllReduce, "tree")));
   EXPECT_FALSE(make_plan({.operation = kAllGather, .size = 6, .count = 8}, *find_algorithm(kAllGather, "recursive_doubling")));
   EXPECT_EQ(find_algorithm(kAllReduce, "magic"), nullptr);
+  EXPECT_FALSE(make_plan({.operation = kAllReduce, .size = 4, .count = 8}, *find_algorithm(kAllReduce, "two_level")));
 }
 
 TEST(Algorithms, CutTransfersOnlyWhereTheyGainFromIt) {

@@ -47,8 +47,10 @@ TEST(Verify, FindsTwoGrantsAheadWhereBuffersAreLarge) {
   const std::pair<OperationId, const char*> large[] = {{OperationId::kAllReduce, "pipelined_ring"},
                                                        {OperationId::kAllReduce, "halving_doubling"},
                                                        {OperationId::kAllReduce, "rank_ordered"},
+                                                       {OperationId::kAllReduce, "two_level"},
                                                        {OperationId::kReduceScatter, "ring"},
-
+                                                       {OperationId::kAllGather, "two_level"},
+                                                       {OperationId::kBroadcast, "two_level"},
                                                        {OperationId::kAllGather, "ring"},
                                                        {OperationId::kAllGather, "bruck"},
                                                        {OperationId::kBroadcast, "chain"},
