@@ -37,8 +37,9 @@ Collectives::Collectives(Environment environment, const plan::Chooser& chooser, 
     : environment_(std::move(environment)),
       timeouts_(timeouts),
       planner_(chooser),
-      around_{environment_.port, planner_, scratch_, timeouts_, environment_.expel,
-              [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
+      around_{environment_.port,  planner_,
+              scratch_,           timeouts_,
+              environment_.expel, [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
 
 void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self, plan::Hosts hosts) {
   auto group = std::make_unique<GroupState>();
@@ -87,7 +88,8 @@ void Collectives::begin(Call& call) {
   Operation& operation = *running_.back();
   group->running.push_back(&operation);
   call.running = &operation;
-  operation.begin(call, *group, sequence, now);
+  const bool is_late = now - group->last_active >= kProbeAfter;
+  operation.begin(call, *group, sequence, now, is_late);
 }
 
 std::unique_ptr<Operation> Collectives::unused() {
@@ -111,6 +113,7 @@ void Collectives::refuse(Call& call, GroupState& group, Sequence sequence, const
 
 void Collectives::on_ended(Operation& operation, Result<void> result) {
   Call& call = operation.call();
+  operation.group().last_active = environment_.now();
   std::erase(operation.group().running, &operation);
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return one.get() == &operation; });
   std::unique_ptr<Operation> one = std::move(*found);

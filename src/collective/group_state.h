@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/time.h"
 #include "collective/direct_group.h"
 #include "mesh/message.h"
 #include "nexar/error.h"
@@ -35,13 +36,14 @@ struct Ended {
 // Thread: engine, but for last_entered, which is raised by whoever runs the group's calls. Owned by Collectives.
 struct GroupState {
   mesh::GroupId id = 0;
-  std::vector<Rank> members;          // ranks of the world
-  Rank self = 0;                      // this node's rank in the group
-  plan::Hosts hosts{};                // of the members, as plans see them
+  std::vector<Rank> members;               // ranks of the world
+  Rank self = 0;                           // this node's rank in the group
+  plan::Hosts hosts{};                     // of the members, as plans see them
   std::atomic<Sequence> last_entered = 0;  // sequence numbers begin with 1
   std::unique_ptr<DirectGroup> direct{};   // null where members do not share memory
-  std::vector<Operation*> running{};  // in the order of their numbers
+  std::vector<Operation*> running{};       // in the order of their numbers
   std::array<Ended, kEndedMax> ended{};
+  base::Time last_active{};  // when a call last ended here
 
   Rank size() const { return static_cast<Rank>(members.size()); }
   std::optional<Rank> rank_of(Rank world_rank) const;

@@ -6,7 +6,7 @@
 
 namespace nexar::collective {
 
-void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Time now) {
+void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Time now, bool is_late) {
   NEXAR_ASSERT(call_ == nullptr, "an operation has one call at a time");
   call_ = &call;
   group_ = &group;
@@ -23,6 +23,9 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   around_.port.enter(steps_);
   begun_ = true;
   in_memory_ = goes_by_memory();
+  unheard_.clear();
+  waits_to_succeed_ = false;
+  if (is_late && !in_memory_) ask_early_ones();
   if (in_memory_)
     group.direct->enter(*this, direct_call_, call.begun);
   else
@@ -33,7 +36,11 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
 void Operation::next_stage() {
   Result<std::optional<Stage>> stage = stages_.next();
   if (!stage) return end(std::move(stage).error(), true);
-  if (!*stage) return end({}, false);
+  if (!*stage) {
+    waits_to_succeed_ = !unheard_.empty();
+    if (!waits_to_succeed_) end({}, false);
+    return;
+  }
   if (auto started = start(**std::move(stage)); !started) return end(std::move(started), true);
   check();
 }
@@ -62,7 +69,7 @@ Result<void> Operation::start(Stage stage) {
 void Operation::check() {
   if (!begun_ || run_.is_walking()) return;
   if (run_.error()) return end(*run_.error(), around_.port.verdict() == nullptr);
-  if (run_.is_done()) next_stage();
+  if (run_.is_done() && !waits_to_succeed_) next_stage();
 }
 
 void Operation::end(Result<void> result, bool tell) {

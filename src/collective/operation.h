@@ -49,8 +49,9 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // Ends perhaps before it returns.
-  void begin(Call& call, GroupState& group, Sequence sequence, base::Time now);
+  // Ends perhaps before it returns. A rank that is late may have everything that it needs and yet come to what others have given up, of
+  // which their verdicts are still on their way: then it does not succeed before those whose messages wait for it have been asked.
+  void begin(Call& call, GroupState& group, Sequence sequence, base::Time now, bool is_late);
 
   // Out of use, until it begins again.
   void release() { call_ = nullptr; }
@@ -99,6 +100,8 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   // operation_watch.cc
   void ask(Rank rank);
   void ask_those_waited_for();
+  void ask_early_ones();
+  void heard_of(Rank rank);
   void learn(Rank rank, wire::OperationState state, const wire::Progress& progress);
   Seen& seen(Rank rank);
   bool somebody_is_missing() const;
@@ -113,9 +116,9 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   ScratchPool::Block scratch_;
   bool begun_ = false;  // past enter(): failures end it at once
 
-  bool in_memory_ = false;               // it runs in the group's area
-  direct::Call direct_call_{};           // then
-  std::optional<Rank> settles_with_{};   // it is over there, for a reason that this rank knows
+  bool in_memory_ = false;              // it runs in the group's area
+  direct::Call direct_call_{};          // then
+  std::optional<Rank> settles_with_{};  // it is over there, for a reason that this rank knows
 
   bool moved_ = false;  // since the last tick
   base::Time last_moved_{};
@@ -123,6 +126,8 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   std::optional<base::Time> deadline_;
   std::vector<Seen> seen_;  // of ranks that were asked or have asked
   std::vector<Rank> waited_for_;
+  std::vector<Rank> unheard_;      // of those who were before this rank: asked, and not heard of yet
+  bool waits_to_succeed_ = false;  // for them alone
 };
 
 }  // namespace nexar::collective

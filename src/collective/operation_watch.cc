@@ -12,6 +12,10 @@ base::Duration Operation::probe_interval() const {
 }
 
 base::Time Operation::tick(base::Time now) {
+  // Whoever has left said what it had to say before.
+  for (std::size_t i = unheard_.size(); i-- > 0;)
+    if (around_.port.departure(group_->members[static_cast<std::size_t>(unheard_[i])]) != nullptr) heard_of(unheard_[i]);
+  if (call_ == nullptr) return base::Time::max();
   if (std::exchange(moved_, false)) {
     last_moved_ = now;
     next_probe_ = now + kProbeAfter;
@@ -36,6 +40,23 @@ base::Time Operation::tick(base::Time now) {
   return next;
 }
 
+void Operation::ask_early_ones() {
+  waited_for_.clear();
+  around_.port.early_sources(steps_, waited_for_);
+  for (const Rank peer : waited_for_) {
+    const std::optional<Rank> rank = group_->rank_of(peer);
+    if (!rank || around_.port.departure(peer) != nullptr || std::find(unheard_.begin(), unheard_.end(), *rank) != unheard_.end()) continue;
+    unheard_.push_back(*rank);
+    ask(*rank);
+  }
+}
+
+// It has not given the operation up, or had not a moment ago. The operation may have ended after this.
+void Operation::heard_of(Rank rank) {
+  std::erase(unheard_, rank);
+  if (unheard_.empty() && std::exchange(waits_to_succeed_, false)) end({}, false);
+}
+
 // Those from whom something is to come, and those whom they wait for: whoever holds all of them up is found at the end.
 void Operation::ask_those_waited_for() {
   around_.port.announce(steps_);
@@ -56,8 +77,7 @@ void Operation::ask_those_waited_for() {
 
 void Operation::ask(Rank rank) {
   seen(rank);
-  around_.port.tell(group_->members[static_cast<std::size_t>(rank)], group_->id,
-                    wire::Probe{sequence(), call_->descriptor, progress()});
+  around_.port.tell(group_->members[static_cast<std::size_t>(rank)], group_->id, wire::Probe{sequence(), call_->descriptor, progress()});
 }
 
 Seen& Operation::seen(Rank rank) {
@@ -97,6 +117,7 @@ void Operation::on_reply(Rank from, const wire::ProbeReply& reply) {
   // It is over in memory, and that rank does not remember more of it than that.
   if (settles_with_ == from && reply.state == wire::OperationState::kDone) return fail(gone_past(from, call_->descriptor, sequence()));
   learn(from, reply.state, reply.progress);
+  if (reply.state != wire::OperationState::kEnded) heard_of(from);
 }
 
 }  // namespace nexar::collective

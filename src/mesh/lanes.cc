@@ -29,6 +29,7 @@ Lanes::Lanes(Surroundings surroundings) : around_(std::move(surroundings)) {
     ended_.reason = "TCP lanes are not wanted here";
     return;
   }
+  NEXAR_ASSERT(around_.environment->count <= wire::kLowersFirstLane, "each end has numbers for all lanes");
   ended_.reason = "no transfer has wanted one yet";
   timer_.emplace(around_.environment->loop, [this] { tick(); });
 }
@@ -46,18 +47,19 @@ void Lanes::end() {
   if (timer_) timer_->cancel();
 }
 
-// Only the end that listens can do anything about it. Lanes that could not be had, or died, are offered again after a while.
+// The higher rank begins. Lanes that could not be had, or died, are offered again after a while.
 void Lanes::want() {
-  if (around_.environment == nullptr || link_ == nullptr || !listens()) return;
-  if (around_.environment->listener == nullptr) {
-    ended_.reason = "this node does not listen for TCP";
-    return settle();
-  }
+  if (around_.environment == nullptr || link_ == nullptr || !is_higher()) return;
   const base::Time now = around_.environment->loop.now();
   if (now < offer_again_) return;
-  for (std::uint32_t number = 0; number < around_.environment->count; ++number)
-    if (slots_[number].lane == nullptr && !slots_[number].ticket) offer(number);
+  for (std::uint32_t lane = 0; lane < around_.environment->count; ++lane)
+    if (!has_either(lane)) offer(lane);
   arm();
+}
+
+bool Lanes::has_either(std::uint32_t lane) const {
+  const std::uint32_t other = lane < wire::kLowersFirstLane ? lane + wire::kLowersFirstLane : lane - wire::kLowersFirstLane;
+  return slots_[lane].is_used() || slots_[other].is_used();
 }
 
 Result<transport::tcp::LaneKeys> Lanes::keys(const wire::LaneName& name, transport::tcp::Side side) const {
@@ -66,10 +68,12 @@ Result<transport::tcp::LaneKeys> Lanes::keys(const wire::LaneName& name, transpo
   return transport::tcp::LaneKeys::derive(material, {name, around_.environment->plain}, side, around_.environment->records);
 }
 
-void Lanes::offer(std::uint32_t number) {
+// Where nobody listens the other end is told, as if it had failed to connect: it may offer the lane's counterpart.
+void Lanes::offer(std::uint32_t lane) {
   const LaneEnvironment& environment = *around_.environment;
-  Slot& slot = slots_[number];
-  const wire::LaneName name{number, ++slot.generation};
+  Slot& slot = slots_[lane];
+  const wire::LaneName name{lane, ++slot.generation};
+  if (environment.listener == nullptr) return decline(name, wire::LaneAnswerStatus::kUnreachable, "this node does not listen for TCP");
   wire::LaneTicket ticket;
   environment.random.fill(ticket);
   Result<transport::tcp::LaneKeys> lane_keys = keys(name, transport::tcp::Side::kListens);
@@ -82,12 +86,21 @@ void Lanes::offer(std::uint32_t number) {
       wire::LaneOffer{.name = name, .port = environment.listener->local_address().port(), .plain = environment.plain, .ticket = ticket}, 0);
 }
 
+// A lane of the higher rank's cannot be reached from here. Before the other end is told so: it then knows whether there is still hope.
+void Lanes::offer_instead_of(std::uint32_t lane) {
+  if (is_higher() || offers(lane) || link_ == nullptr || around_.environment == nullptr || around_.environment->listener == nullptr) return;
+  const std::uint32_t counterpart = lane + wire::kLowersFirstLane;
+  if (slots_[counterpart].is_used()) return;
+  offer(counterpart);
+  arm();
+}
+
 Result<void> Lanes::on_offer(const wire::LaneOffer& offer) {
   const auto refused = [&](std::string_view what) {
     return Error(ErrorCode::kRefused, fmt::format("rank {} offered TCP lane {} in generation {}, {}", around_.peer, offer.name.lane,
                                                   offer.name.generation, what));
   };
-  if (listens()) return refused("and this end is the one to offer");
+  if (offers(offer.name.lane)) return refused("and this end is the one to offer that");
   if (link_ == nullptr) return {};
   Slot& slot = slots_[offer.name.lane];
   if (offer.name.generation <= slot.generation) return refused("which was used before");
@@ -108,6 +121,7 @@ Result<void> Lanes::on_offer(const wire::LaneOffer& offer) {
       around_.environment->connect(link_->peer_address().with_port(offer.port), offer.ticket, *std::move(lane_keys), lane.handler());
   if (!connecting) {
     slot.lane.reset();
+    offer_instead_of(offer.name.lane);
     decline(offer.name, wire::LaneAnswerStatus::kUnreachable, connecting.error().sentence());
     return {};
   }
@@ -122,9 +136,17 @@ void Lanes::decline(const wire::LaneName& name, wire::LaneAnswerStatus status, c
 }
 
 Result<void> Lanes::on_answer(const wire::LaneAnswer& answer) {
+  if (answer.status == wire::LaneAnswerStatus::kConnecting) return {};
   Slot& slot = slots_[answer.name.lane];
-  if (answer.status != wire::LaneAnswerStatus::kConnecting && names(slot, answer.name))
-    fail(slot, fmt::format("rank {} could not connect: {}", around_.peer, answer.text));
+  if (offers(answer.name.lane)) {
+    if (names(slot, answer.name)) fail(slot, fmt::format("rank {} could not connect: {}", around_.peer, answer.text));
+    return {};
+  }
+  // About a lane that it has offered, or would have: it cannot be reached.
+  if (answer.name.generation < slot.generation || (slot.is_used() && !names(slot, answer.name))) return {};
+  slot.generation = answer.name.generation;
+  if (answer.status == wire::LaneAnswerStatus::kUnreachable) offer_instead_of(answer.name.lane);
+  if (around_.environment != nullptr) fail(slot, fmt::format("rank {} cannot be reached: {}", around_.peer, answer.text));
   return {};
 }
 
@@ -163,11 +185,11 @@ void Lanes::on_lane_open(PeerLane& lane) {
 // By itself: the other end may not know.
 void Lanes::on_lane_ended(PeerLane& lane, const Error& error) {
   const wire::LaneName name = lane.name();
-  if (lane.is_open())
-    around_.control.send(wire::LaneDown{.name = name, .reason = shortened(error.sentence())}, 0);
-  else
-    around_.control.send(
-        wire::LaneAnswer{.name = name, .status = wire::LaneAnswerStatus::kUnreachable, .text = shortened(error.sentence())}, 0);
+  if (!lane.is_open()) {
+    offer_instead_of(name.lane);
+    return decline(name, wire::LaneAnswerStatus::kUnreachable, error.sentence());
+  }
+  around_.control.send(wire::LaneDown{.name = name, .reason = shortened(error.sentence())}, 0);
   fail(slots_[name.lane], error.sentence());
 }
 
@@ -176,8 +198,11 @@ void Lanes::fail(Slot& slot, const std::string& why) {
   if (link_ != nullptr) around_.environment->log.info("mesh", "a TCP lane cannot be used", {{"peer", around_.peer}, {"why", why}});
   drop(slot);
   if (link_ != nullptr) {
-    pause_ = std::clamp(pause_ * 2, around_.environment->pause_min, std::max(around_.environment->pause_min, kPauseMax));
-    offer_again_ = around_.environment->loop.now() + pause_;
+    // What fails before anything is offered again is the same trouble.
+    const base::Time now = around_.environment->loop.now();
+    if (now >= offer_again_)
+      pause_ = std::clamp(pause_ * 2, around_.environment->pause_min, std::max(around_.environment->pause_min, kPauseMax));
+    offer_again_ = now + pause_;
   }
   settle();
 }
@@ -202,11 +227,10 @@ void Lanes::drop(Slot& slot) {
 // Told once, when every lane that there will be is open, or is known not to come.
 void Lanes::settle() {
   if (settled_ || !around_.environment->forced) return;
-  for (std::uint32_t number = 0; number < around_.environment->count; ++number) {
-    const Slot& slot = slots_[number];
-    const bool pending = slot.ticket || (slot.lane != nullptr && !slot.lane->is_open());
-    const bool not_offered = slot.generation == 0 && !(listens() && around_.environment->listener == nullptr);
-    if (pending || not_offered) return;
+  const auto is_pending = [](const Slot& slot) { return slot.ticket || (slot.lane != nullptr && !slot.lane->is_open()); };
+  for (std::uint32_t lane = 0; lane < around_.environment->count; ++lane) {
+    const bool not_offered = slots_[lane].generation == 0;
+    if (not_offered || is_pending(slots_[lane]) || is_pending(slots_[lane + wire::kLowersFirstLane])) return;
   }
   settled_ = true;
   around_.settled();

@@ -6,7 +6,9 @@
 //     open                                     open
 //     lane_down   by whoever notices a death; stripes go on by what is left
 //
-// The lower rank has called the higher one, so it knows an address that works. Where TCP does not pass, bulk stays on the link.
+// The lower rank has called the higher one, so it knows an address that works. Where its TCP does not get there (a firewall, no listener)
+// it offers a lane in its turn, with a number of its own, and the higher one connects. Where TCP passes neither way, bulk stays on the
+// link.
 //
 // Thread: engine. Owned by a Peer.
 #pragma once
@@ -49,9 +51,10 @@ struct LaneEnvironment {
   std::function<Result<std::unique_ptr<transport::tcp::Lane>>(const io::Address&, const wire::LaneTicket&, transport::tcp::LaneKeys,
                                                               transport::tcp::LaneHandler&)>
       connect{};
-  bool plain = false;       // payloads in clear
-  bool forced = false;      // opened with the link, and for every bulk byte
-  std::uint16_t count = 2;  // lanes to each peer: one does the work on two cores, the second takes over when it dies
+  bool plain = false;   // payloads in clear
+  bool forced = false;  // opened with the link, and for every bulk byte
+  std::uint16_t count =
+      2;  // lanes to each peer, at most kLowersFirstLane: one does the work on two cores, the second takes over when it dies
   base::Duration pause_min = std::chrono::seconds(10);  // before a lane that failed is offered again
   transport::tcp::RecordLimits records{};
 };
@@ -111,18 +114,21 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
     std::unique_ptr<PeerLane> lane{};
     std::optional<wire::LaneTicket> ticket{};  // of an offer that nobody has come for
     base::Time offer_ends{};
+    bool is_used() const { return lane != nullptr || ticket; }
   };
 
-  bool listens() const { return around_.self > around_.peer; }
-  void offer(std::uint32_t number);
+  bool is_higher() const { return around_.self > around_.peer; }
+  bool offers(std::uint32_t lane) const { return (lane < wire::kLowersFirstLane) == is_higher(); }
+  // Of the two lanes of which one is to be open, by either's number: whether one of them is, or may come to be.
+  bool has_either(std::uint32_t lane) const;
+  void offer(std::uint32_t lane);
+  void offer_instead_of(std::uint32_t lane);
   Result<transport::tcp::LaneKeys> keys(const wire::LaneName& name, transport::tcp::Side side) const;
   PeerLane& make(const wire::LaneName& name);
   void decline(const wire::LaneName& name, wire::LaneAnswerStatus status, const std::string& why);
   void fail(Slot& slot, const std::string& why);
   void drop(Slot& slot);
-  static bool names(const Slot& slot, const wire::LaneName& name) {
-    return slot.generation == name.generation && (slot.lane != nullptr || slot.ticket);
-  }
+  static bool names(const Slot& slot, const wire::LaneName& name) { return slot.generation == name.generation && slot.is_used(); }
   int open_lanes() const;
   void settle();
   void tick();

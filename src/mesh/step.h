@@ -109,6 +109,9 @@ class StepPort {
   virtual void tell(Rank peer, GroupId group, const wire::Probe& probe) = 0;
   virtual void tell(Rank peer, GroupId group, const wire::ProbeReply& reply) = 0;
 
+  // Peers of whom small messages of the operation have come and wait, appended; perhaps more than once.
+  virtual void early_sources(const StepOperation& operation, std::vector<Rank>& peers) const = 0;
+
   // That a peer has left, or null.
   virtual const Error* departure(Rank peer) const = 0;
 

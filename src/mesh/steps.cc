@@ -249,6 +249,13 @@ void Steps::want_all(GroupId id, Rank rank) {
         peer(rank).steps().want(*operation, *receive);
 }
 
+void Steps::early_sources(const StepOperation& operation, std::vector<Rank>& peers) const {
+  const auto found = groups_.find(operation.group);
+  if (found == groups_.end()) return;
+  for (const auto& kept : found->second.kept)
+    if (kept->sequence == operation.sequence) peers.push_back(kept->source);
+}
+
 const Error* Steps::departure(Rank rank) const {
   const std::optional<Error>& departure = peer(rank).departure();
   return departure ? &*departure : nullptr;

@@ -57,6 +57,7 @@ class Steps final : public StepPort {
   void tell(Rank peer, GroupId group, const wire::Verdict& verdict) override;
   void tell(Rank peer, GroupId group, const wire::Probe& probe) override;
   void tell(Rank peer, GroupId group, const wire::ProbeReply& reply) override;
+  void early_sources(const StepOperation& operation, std::vector<Rank>& peers) const override;
   const Error* departure(Rank rank) const override;
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 

@@ -43,7 +43,7 @@ Result<void> NodeCore::open_port(const Options& options, const io::Address& addr
     listening = std::move(listener).error();
   }
   if (config_.transport != Transport::kTcp) {
-    warn("no TCP lane will come here: bulk goes by QUIC", listening.error());
+    warn("nobody can open a TCP lane to this node", listening.error());
     return {};
   }
   endpoint_.reset();

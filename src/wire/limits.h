@@ -59,6 +59,9 @@ inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kAddressesMax
 // TCP lanes of a link. One to four are opened: more do not move more bytes, on any host that we know.
 inline constexpr std::uint32_t kTcpLanesMax = 16;
 
+// Lanes below are offered by the end of higher rank, the others by the other: no lane is offered by both, so no key is made twice.
+inline constexpr std::uint32_t kLowersFirstLane = kTcpLanesMax / 2;
+
 // What one record of a TCP lane seals of a payload. Half of it still fits a first-level cache, and the tag is no cost.
 inline constexpr std::uint32_t kRecordBytesMax = 32 * 1024;
 

@@ -111,7 +111,8 @@ void remove_leftovers() {
 
 // The rules that stop a protocol. Where both ends block, the resets that say so must still pass.
 std::string blocking_rules(Protocol protocol, Blocking how) {
-  const std::string arriving = fmt::format("iifname {} meta l4proto {}", kInterface, protocol == Protocol::kUdp ? "udp" : "tcp");
+  std::string arriving = fmt::format("iifname {} meta l4proto {}", kInterface, protocol == Protocol::kUdp ? "udp" : "tcp");
+  if (protocol == Protocol::kTcpConnections) arriving += " tcp flags & (syn | ack) == syn";
   if (how == Blocking::kDropped) return arriving + " drop\n";
   if (protocol == Protocol::kUdp) return arriving + " reject\n";
   return fmt::format("{0} tcp flags & rst == rst accept\n{0} reject with tcp reset\n", arriving);

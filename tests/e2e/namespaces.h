@@ -14,7 +14,11 @@
 
 namespace nexar::test {
 
-enum class Protocol : std::uint8_t { kUdp, kTcp };
+enum class Protocol : std::uint8_t {
+  kUdp,
+  kTcp,
+  kTcpConnections,  // only those that others begin, as a host's firewall has it
+};
 
 enum class Blocking : std::uint8_t {
   kDropped,   // nobody is told, as behind most firewalls

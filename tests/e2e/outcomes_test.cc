@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ranks.h"
@@ -128,28 +129,80 @@ TEST(Outcomes, AnOperationThatIsDroppedEndsTheOthers) {
   });
 }
 
+// Of a small one rank 1 has all that it needs when it comes, and the verdict is perhaps still on its way.
 TEST(Outcomes, WhoeverComesAfterADeadlineGetsTheVerdict) {
   Ranks ranks(2, impatient());
-  std::latch passed(2);
-  std::string first;
+  for (const std::uint64_t count : {std::uint64_t{4}, std::uint64_t{1000}, kLarge}) {
+    std::latch passed(2);
+    std::string first;
+    ranks.run([&](const Group& world) {
+      std::vector<std::int32_t> data(count);
+      CallOptions options;
+      if (world.rank() == 0)
+        options.deadline = 200ms;
+      else
+        passed.arrive_and_wait();
+      const Result<void> result = world.all_reduce(data.data(), data.data(), count, DataType::kI32, ReduceOp::kSum, options);
+      if (world.rank() == 0) {
+        EXPECT_EQ(text(result).rfind(fmt::format("all_reduce(count={}, i32, sum) did not end within the deadline of 200ms: not entered by "
+                                                 "rank 1; ",
+                                                 count),
+                                     0),
+                  0u)
+            << text(result);
+        first = text(result);
+        passed.arrive_and_wait();
+      } else {
+        EXPECT_EQ(text(result), first) << count;
+      }
+      expect_usable(world);
+    });
+  }
+}
+
+// The same of what its caller gave up, and without any time between the two.
+TEST(Outcomes, WhoeverComesAfterACancellationGetsTheVerdict) {
+  Ranks ranks(2, impatient());
+  for (int i = 0; i < 5; ++i) {
+    std::latch passed(2);
+    ranks.run([&](const Group& world) {
+      std::int32_t data = 1;
+      if (world.rank() == 0) {
+        Operation started = world.start_all_reduce(&data, &data, 1, DataType::kI32, ReduceOp::kSum);
+        std::this_thread::sleep_for(100ms);  // rank 1 is late
+        started.cancel();
+        EXPECT_EQ(started.wait().error().code(), ErrorCode::kCancelled);
+        passed.arrive_and_wait();
+      } else {
+        passed.arrive_and_wait();
+        const Result<void> result = world.all_reduce(&data, &data, 1, DataType::kI32, ReduceOp::kSum);
+        EXPECT_FALSE(result) << "it has everything that it needs, but rank 0 has given it up";
+        if (!result) {
+          EXPECT_EQ(result.error().code(), ErrorCode::kCancelled) << result.error().to_string();
+        }
+      }
+      expect_usable(world);
+    });
+  }
+}
+
+// What a rank sent before it left is there, and nobody is asked who cannot answer.
+TEST(Outcomes, ALateRankGetsWhatALeaverHasSent) {
+  Ranks ranks(2, impatient());
+  std::latch left(2);
   ranks.run([&](const Group& world) {
-    std::vector<std::int32_t> data(kLarge);
-    CallOptions options;
-    if (world.rank() == 0)
-      options.deadline = 300ms;
-    else
-      passed.arrive_and_wait();
-    const Result<void> result = world.all_reduce(data.data(), data.data(), kLarge, DataType::kI32, ReduceOp::kSum, options);
+    std::int32_t data = world.rank() == 0 ? 7 : 0;
     if (world.rank() == 0) {
-      EXPECT_EQ(
-          text(result).rfind("all_reduce(count=100000, i32, sum) did not end within the deadline of 300ms: not entered by rank 1; ", 0), 0u)
-          << text(result);
-      first = text(result);
-      passed.arrive_and_wait();
-    } else {
-      EXPECT_EQ(text(result), first);
+      EXPECT_TRUE(world.broadcast(&data, 1, DataType::kI32, 0));
+      EXPECT_TRUE(ranks.node(0).close());
+      left.arrive_and_wait();
+      return;
     }
-    expect_usable(world);
+    left.arrive_and_wait();
+    std::this_thread::sleep_for(60ms);
+    const Result<void> result = world.broadcast(&data, 1, DataType::kI32, 0);
+    EXPECT_TRUE(result) << text(result);
+    EXPECT_EQ(data, 7);
   });
 }
 

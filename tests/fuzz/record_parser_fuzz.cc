@@ -53,10 +53,12 @@ std::vector<std::byte> seal_all(base::ByteView input, bool plain) {
   return stream;
 }
 
+enum class Sinks : std::uint8_t { kTake, kPlace, kMixed };
+
 // Notes everything that the parser delivers.
 class Recorder final : public RecordSink, public Sink {
  public:
-  explicit Recorder(bool takes) : takes_(takes) {}
+  explicit Recorder(Sinks how) : how_(how) {}
 
   Result<Sink*> on_frame(const wire::Header& header) override {
     NEXAR_ASSERT(left_ == 0, "a frame begins when the last has ended");
@@ -75,7 +77,7 @@ class Recorder final : public RecordSink, public Sink {
   }
   std::size_t place(std::size_t bytes, std::span<base::ByteSpan> regions) override {
     NEXAR_ASSERT(bytes <= left_, "no more is placed than the header says");
-    if (takes_) return 0;
+    if (how_ == Sinks::kTake || (how_ == Sinks::kMixed && headers.size() % 3 != 0)) return 0;
     place_.assign(bytes, std::byte{});
     const std::size_t first = bytes / 2;
     regions[0] = base::ByteSpan(place_).first(first);
@@ -98,13 +100,13 @@ class Recorder final : public RecordSink, public Sink {
     left_ -= bytes;
   }
 
-  const bool takes_;
+  const Sinks how_;
   std::size_t left_ = 0;
   std::vector<std::byte> place_;
 };
 
 // Reads the stream as a socket gives it: never more than is wanted, and less as `sizes` says; all that is wanted when that is 0.
-Recorder parse(base::ByteView stream, bool plain, bool takes, std::uint32_t sizes) {
+Recorder parse(base::ByteView stream, bool plain, Sinks takes, std::uint32_t sizes) {
   Recorder recorder(takes);
   RecordParser parser(make_keys(plain), plain, recorder);
   const bool whole = sizes == 0;
@@ -133,7 +135,7 @@ void try_stream(base::ByteView input) {
   if (input.size() < kPrefix) return;
   const auto flags = static_cast<unsigned>(input[0]);
   const bool plain = (flags & 1) != 0;
-  const bool takes = (flags & 2) != 0;
+  const Sinks takes = (flags & 8) != 0 ? Sinks::kMixed : (flags & 2) != 0 ? Sinks::kTake : Sinks::kPlace;
   std::vector<std::byte> stream = seal_all(input.subspan(kPrefix), plain);
   const Recorder sent = parse(stream, plain, takes, 0);
   const Recorder pieces = parse(stream, plain, takes, 1 + static_cast<std::uint32_t>(input[1]));

@@ -117,8 +117,8 @@ std::uint64_t add_up(bench::NodeWorld& world, std::uint64_t count) {
 // Whether the call passes no messages, because its ranks share memory: see Group::shares_memory().
 bool is_direct(const Node& node, const bench::Call& call, const Options& options) {
   using enum OperationId;
-  constexpr std::array kByMessages = {kAllReduceRsAg,  kReduceScatterV, kAllGatherV,    kAllToAllV,  kGatherV,
-                                      kScatterV,       kBroadcastBytes, kAllGatherBytes, kGatherBytes};
+  constexpr std::array kByMessages = {kAllReduceRsAg, kReduceScatterV, kAllGatherV,     kAllToAllV,  kGatherV,
+                                      kScatterV,      kBroadcastBytes, kAllGatherBytes, kGatherBytes};
   return options.algorithm.empty() && node.world().shares_memory() &&
          std::find(kByMessages.begin(), kByMessages.end(), call.operation) == kByMessages.end();
 }
@@ -147,16 +147,11 @@ int run_worker(const Options& options) {
   bench::NodeWorld world(node);
   const std::vector<bench::Call> calls = calls_of(options, node.size());
   bench::Table table(node.rank() == 0 && options.json != "-", options.progress || isatty(STDOUT_FILENO) == 1, calls.size());
-  double wrong = 0;
-  for (const bench::Call& call : calls) {
-    bench::Row row = measure(node, world, call, options);
-    wrong += static_cast<double>(row.wrong.value_or(0));
-    table.add(std::move(row));
-  }
-  wrong = world.from_first(wrong);
+  for (const bench::Call& call : calls) table.add(measure(node, world, call, options));
+  const double status = world.from_first(bench::status_of(table.rows()));
   node.close().value();
   if (node.rank() == 0 && !options.json.empty()) bench::write_text(bench::json_of(table.rows()), options.json);
-  return wrong == 0 ? 0 : 1;
+  return static_cast<int>(status);
 }
 
 // The words of a worker's command line that say the same as ours.

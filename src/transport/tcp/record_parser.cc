@@ -12,11 +12,6 @@
 namespace nexar::transport::tcp {
 namespace {
 
-// A plain lane has only headers here, and payloads that nobody named a place for.
-constexpr std::size_t kPlainBufferBytes = wire::kBulkBytesMax + kSealedHeaderBytes;
-
-std::size_t buffer_bytes(bool plain) { return plain ? kPlainBufferBytes : RecordParser::kReadBytes; }
-
 static_assert(RecordParser::kPlacesMax <= crypto::kAeadRegionsMax);
 
 }  // namespace
@@ -25,35 +20,34 @@ RecordParser::RecordParser(RecordKeys keys, bool plain, RecordSink& sink)
     : keys_(std::move(keys)),
       plain_(plain),
       sink_(sink),
-      memory_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes(plain))),
-      buffer_(memory_.get(), buffer_bytes(plain)) {}
+      memory_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)),
+      buffer_(memory_.get(), kReadBytes) {}
+
+// What is left of a record goes to the front, where it is sure to have room.
+void RecordParser::use_front() {
+  if (begin_ == 0) return;
+  std::memmove(buffer_.data(), buffer_.data() + begin_, buffered());
+  end_ -= std::exchange(begin_, 0);
+}
 
 std::span<const base::ByteSpan> RecordParser::wanted() {
   placed_ = 0;
-  if (!plain_) return wanted_sealed();
-  if (begin_ == end_) begin_ = end_ = 0;
-  std::size_t count = 0;
-  std::size_t bytes = kSealedHeaderBytes;  // to have in the buffer
-  if (in_payload_) {
-    count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
-    if (count > 0)
-      placed_ = left_;
-    else
-      bytes += left_;
-  }
-  NEXAR_ASSERT(begin_ + bytes <= buffer_.size(), "what is read is used up before the next frame");
-  wanted_[count++] = buffer_.subspan(end_, begin_ + bytes - end_);
-  return std::span(wanted_).first(count);
-}
-
-// As much as there is room for; what is left of a record goes to the front, where it is sure to have room.
-std::span<const base::ByteSpan> RecordParser::wanted_sealed() {
-  if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, buffered());
-    end_ -= std::exchange(begin_, 0);
-  }
+  use_front();
+  if (plain_) return wanted_plain();
   wanted_[0] = buffer_.subspan(end_);
   return std::span(wanted_).first(1);
+}
+
+std::span<const base::ByteSpan> RecordParser::wanted_plain() {
+  NEXAR_ASSERT(buffered() < kSealedHeaderBytes, "what is read is used up but for a part of a header");
+  std::size_t count = 0;
+  if (in_payload_) {
+    count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
+    places_ = count > 0;
+    if (places_) placed_ = left_;
+  }
+  wanted_[count++] = places_ ? buffer_.subspan(end_, kSealedHeaderBytes - end_) : buffer_.subspan(end_);
+  return std::span(wanted_).first(count);
 }
 
 Result<void> RecordParser::received(std::size_t bytes) {
@@ -123,10 +117,21 @@ Result<void> RecordParser::open_payload(std::size_t bytes) {
 }
 
 Result<void> RecordParser::deliver_plain() {
-  const std::size_t bytes = std::min(left_, buffered());
-  if (to_ != nullptr) to_->take(buffer_.subspan(begin_, bytes));
-  begin_ += bytes;
-  left_ -= bytes;
+  base::ByteView bytes = buffer_.subspan(begin_, std::min(left_, buffered()));
+  begin_ += bytes.size();
+  left_ -= bytes.size();
+  const std::size_t places = to_ == nullptr ? 0 : to_->place(bytes.size(), std::span(wanted_).first(kPlacesMax));
+  places_ = places > 0;
+  if (places_) {
+    const std::size_t all = bytes.size();
+    for (const base::ByteSpan place : std::span(wanted_).first(places)) {
+      std::memcpy(place.data(), bytes.data(), place.size());
+      bytes = bytes.subspan(place.size());
+    }
+    to_->placed(all);
+  } else if (to_ != nullptr) {
+    to_->take(bytes);
+  }
   return left_ == 0 ? end_payload() : Result<void>();
 }
 

@@ -1,10 +1,11 @@
 // The receiving half of a lane without its socket: says where the next bytes are to be read, and turns them into frames.
 //
 //   encrypted   the kernel copies into the buffer, the cipher writes to the sink's memory, or in place before a sink takes them
-//   plain       the kernel copies to the sink's memory
+//   plain       the kernel copies to the sink's memory, or into the buffer before a sink takes them
 //
-// Of a plain lane it never asks for bytes past the header after the frame that it is in, so that no payload is in the buffer that should be
-// elsewhere.
+// Of a plain lane whose sinks name places it asks for no bytes past the header after the frame that it is in, so that no payload is in the
+// buffer that should be elsewhere. Where sinks take what they get, as reductions do, it reads on into the buffer, several frames at once; a
+// frame among them that does have a place is copied there.
 //
 // Thread: engine. Owned by its lane.
 #pragma once
@@ -36,7 +37,7 @@ class RecordParser {
   // Spans that a sink may name for one record. What is scattered more than that is decrypted in the buffer and taken from there.
   static constexpr std::size_t kPlacesMax = 8;
 
-  // What is read at once of an encrypted lane: a call of the kernel for every 64 KiB costs a tenth more, and beyond this the buffer leaves
+  // What is read at once into the buffer: a call of the kernel for every 64 KiB costs a tenth more, and beyond this the buffer leaves
   // the cache before it is opened.
   static constexpr std::size_t kReadBytes = 128 * 1024;
   static_assert(kReadBytes >= wire::kRecordBytesMax + kRecordTagBytes);
@@ -55,7 +56,8 @@ class RecordParser {
   std::uint64_t records() const { return keys_.number(); }
 
  private:
-  std::span<const base::ByteSpan> wanted_sealed();
+  std::span<const base::ByteSpan> wanted_plain();
+  void use_front();
   Result<void> parse();
   Result<void> open_header();
   Result<void> open_payload(std::size_t bytes);
@@ -78,6 +80,7 @@ class RecordParser {
   Sink* to_ = nullptr;
   std::size_t left_ = 0;    // of its payload
   std::size_t placed_ = 0;  // plain: bytes at the front of wanted() that are in the sink's memory
+  bool places_ = true;      // plain: the last payload had a place, and so has the next one, most likely
 
   std::array<base::ByteSpan, kPlacesMax + 1> wanted_;
 };

@@ -1,6 +1,9 @@
 #include "bench/timing.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -8,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/memory.h"
 #include "bench/row.h"
 #include "bench/sizes.h"
 
@@ -73,6 +77,34 @@ TEST(Row, HasTheBandwidthsOfNcclTests) {
   EXPECT_EQ(row.type, "bf16");
   EXPECT_EQ(row.redop, "max");
   EXPECT_NE(json_of({row}).find("\"wrong\": null"), std::string::npos) << "it was not checked";
+}
+
+TEST(Rows, ThatAreWrongMakeTheStatusOne) {
+  const auto rows = [](const std::vector<std::optional<std::uint64_t>>& wrong) {
+    std::vector<Row> made(wrong.size());
+    for (std::size_t i = 0; i < wrong.size(); ++i) made[i].wrong = wrong[i];
+    return made;
+  };
+  EXPECT_EQ(status_of({}), 0);
+  EXPECT_EQ(status_of(rows({std::nullopt, std::nullopt})), 0) << "nothing was checked";
+  EXPECT_EQ(status_of(rows({0, std::nullopt, 0})), 0);
+  EXPECT_EQ(status_of(rows({0, 1, 0})), 1);
+  EXPECT_EQ(status_of(rows({std::nullopt, 0, UINT64_MAX})), 1);
+  EXPECT_EQ(status_of(rows({std::uint64_t{1} << 32})), 1) << "not its lower half";
+}
+
+// The way from memory that is not what it must be to the status: what --check does, with a result that somebody spoiled.
+TEST(Rows, OfMemoryThatWasSpoiledMakeTheStatusOne) {
+  const Call call = call_of_bytes(collective_of(OperationId::kBroadcast), 1024, 2, DataType::kI32, ReduceOp::kSum);
+  Memory memory(call, 0, 1);
+  memory.fill();
+  Row row = row_of(call, {1, 1, 1});
+  row.wrong = memory.count_wrong();
+  EXPECT_EQ(status_of({row}), 0) << "the root has what it sends";
+  memory.output()[17] ^= std::byte{1};
+  row.wrong = memory.count_wrong();
+  EXPECT_EQ(*row.wrong, 1u);
+  EXPECT_EQ(status_of({row}), 1);
 }
 
 TEST(Sizes, AreListsAndRanges) {

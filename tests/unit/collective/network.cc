@@ -14,6 +14,11 @@ StepOperation* MemoryPort::find(mesh::GroupId group, Sequence sequence) {
   return found == operations_.end() ? nullptr : found->second;
 }
 
+void MemoryPort::early_sources(const StepOperation& operation, std::vector<Rank>& peers) const {
+  for (const Kept& message : kept_)
+    if (message.group == operation.group && message.sequence == operation.sequence) peers.push_back(message.from);
+}
+
 void MemoryPort::enter(StepOperation& operation) {
   operations_[{operation.group, operation.sequence}] = &operation;
   last_entered_[operation.group] = operation.sequence;
@@ -101,6 +106,7 @@ void MemoryPort::tell(Rank peer, mesh::GroupId group, const wire::Probe& probe) 
   network_.actions_.push_back([this, peer, group, probe] { network_.rank(peer).on_probe(self_, group, probe); });
 }
 void MemoryPort::tell(Rank peer, mesh::GroupId group, const wire::ProbeReply& reply) {
+  if (is_mute) return;
   network_.actions_.push_back([this, peer, group, reply] { network_.rank(peer).on_reply(self_, group, reply); });
 }
 

@@ -35,11 +35,18 @@ class MemoryPort final : public mesh::StepPort {
   void tell(Rank peer, mesh::GroupId group, const wire::Verdict& verdict) override;
   void tell(Rank peer, mesh::GroupId group, const wire::Probe& probe) override;
   void tell(Rank peer, mesh::GroupId group, const wire::ProbeReply& reply) override;
-  const Error* departure(Rank) const override { return nullptr; }
+  void early_sources(const mesh::StepOperation& operation, std::vector<Rank>& peers) const override;
+  const Error* departure(Rank rank) const override { return departed && departed_rank == rank ? &*departed : nullptr; }
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
   // The epoch is over: everything ends with this.
   void revoke(const Error& verdict);
+
+  bool is_mute = false;  // probes are not answered
+
+  // Who has left.
+  std::optional<Error> departed;
+  Rank departed_rank = -1;
 
  private:
   friend class Network;

@@ -193,6 +193,66 @@ TEST(Cancellation, AtAnyMomentLeavesEverybodyWithSuccessOrTheVerdict) {
   }
 }
 
+// Everything that it needs is here, and only the verdict is still on its way.
+TEST(Lateness, DoesNotSucceedWithWhatOthersHaveGivenUp) {
+  World world(3);
+  Caller& zero = world.begin(0, {.operation = kBroadcast});  // sends, and is done
+  Caller& one = world.begin(0);
+  const Caller& other = world.begin(1, {.operation = kBroadcast});
+  Caller& one_too = world.begin(1);
+  world.network.pass(200ms);
+  ASSERT_TRUE(zero.ended() && *zero.result && other.ended() && *other.result);
+  world.network.rank(0).cancel(one.call, Error(ErrorCode::kCancelled, "the operation was cancelled"));
+  world.network.rank(1).cancel(one_too.call, Error(ErrorCode::kCancelled, "the operation was cancelled"));
+  const Caller& late = world.begin(2, {.operation = kBroadcast});
+  const Caller& too_late = world.begin(2);
+  world.network.run();
+  ASSERT_TRUE(late.ended() && *late.result) << "what the others have done is done";
+  ASSERT_TRUE(too_late.ended() && !*too_late.result);
+  EXPECT_EQ(too_late.code(), ErrorCode::kCancelled);
+  EXPECT_NE(too_late.sentence().find("ended it: the operation was cancelled"), std::string::npos) << too_late.sentence();
+  world.expect_usable();
+}
+
+TEST(Lateness, AsksBeforeItSucceeds) {
+  World world(2);
+  Caller& zero = world.begin(0);
+  world.network.pass(200ms);
+  world.network.rank(0).cancel(zero.call, Error(ErrorCode::kCancelled, "the operation was cancelled"));
+  const Caller& late = world.begin(1);  // the verdict is on its way
+  EXPECT_FALSE(late.ended());
+  world.network.run();
+  ASSERT_TRUE(late.ended() && !*late.result);
+  EXPECT_EQ(late.sentence(), "rank 0 ended it: the operation was cancelled");
+  world.expect_usable();
+}
+
+TEST(Lateness, OfARankAfterOneThatHasLeftCostsNothing) {
+  World world(2);
+  const Caller& root = world.begin(0, {.operation = kBroadcast});
+  world.network.pass(200ms);
+  ASSERT_TRUE(root.ended() && *root.result);
+  world.network.port(1).departed_rank = 0;
+  world.network.port(1).departed = Error(ErrorCode::kPeerLost, "rank 0 has left");
+  const Caller& late = world.begin(1, {.operation = kBroadcast});
+  ASSERT_TRUE(late.ended() && *late.result);
+}
+
+TEST(Lateness, DoesNotWaitForAnAnswerOfOneThatLeaves) {
+  World world(2);
+  const Caller& root = world.begin(0, {.operation = kBroadcast});
+  world.network.pass(200ms);
+  ASSERT_TRUE(root.ended() && *root.result);
+  world.network.port(0).is_mute = true;
+  const Caller& late = world.begin(1, {.operation = kBroadcast});
+  world.network.pass(1s);
+  EXPECT_FALSE(late.ended());
+  world.network.port(1).departed_rank = 0;
+  world.network.port(1).departed = Error(ErrorCode::kPeerLost, "rank 0 has left");
+  world.network.pass(2s);
+  ASSERT_TRUE(late.ended() && *late.result);
+}
+
 TEST(Timeout, NamesWhoHasNotEnteredAndWhoWaitsForWhom) {
   World world(4, {.entry = 10s, .progress = 1s});
   const Caller& zero = world.begin(0, {.operation = kBarrier});

@@ -21,6 +21,7 @@ class Path {
   explicit Path(const io::Address& target) : target_(target), listener_(io::StreamListener::listen(io::Address::loopback_v4(0)).value()) {}
 
   io::Address address() const { return listener_.local_address(); }
+  void set_target(const io::Address& target) { target_ = target; }
   void turn() {
     while (std::optional<io::StreamSocket> accepted = listener_.accept().value()) {
       connections_.push_back({std::move(*accepted), io::StreamSocket::connect(target_).value()});
@@ -115,6 +116,9 @@ class SumSink final : public TransferSink {
   std::vector<std::uint64_t> sums;
 };
 
+// Where nobody listens any more.
+io::Address nobody() { return io::StreamListener::listen(io::Address::loopback_v4(0)).value().local_address(); }
+
 struct LaneNode : transport::quic::LinkAcceptor {
   LaneNode(io::Loop& loop, const crypto::LocalAuthority& authority, Rank rank)
       : verifier(authority), listener(transport::tcp::Listener::open(loop, io::Address::loopback_v4(0)).value()) {
@@ -125,7 +129,8 @@ struct LaneNode : transport::quic::LinkAcceptor {
     environment.emplace(LaneEnvironment{.loop = loop, .random = io::system_random(), .log = log, .listener = listener.get()});
     environment->connect = [this, &loop](const io::Address& to, const wire::LaneTicket& ticket, transport::tcp::LaneKeys keys,
                                          transport::tcp::LaneHandler& handler) {
-      return transport::tcp::Lane::connect(loop, path ? path->address() : to, ticket, std::move(keys), handler);
+      const io::Address there = is_walled_in ? nobody() : path != nullptr ? path->address() : to;
+      return transport::tcp::Lane::connect(loop, there, ticket, std::move(keys), handler);
     };
     environment->records.observer = &seals;
     Events events;
@@ -148,9 +153,11 @@ struct LaneNode : transport::quic::LinkAcceptor {
   SealCounter seals;
   std::unique_ptr<transport::tcp::Listener> listener;
   std::optional<LaneEnvironment> environment;
-  Path* path = nullptr;  // of lanes that this node opens
+  Path* path = nullptr;       // of lanes that this node opens
+  bool is_walled_in = false;  // nothing of TCP that this node begins gets anywhere
   bool ready = false;
   bool settled = false;
+  int open_when_settled = 0;
   std::string lost;
   std::vector<std::uint64_t> granted;
   std::optional<Mesh> mesh;
@@ -258,6 +265,29 @@ TEST_P(LanesInTrouble, TransfersStayExact) {
 
 INSTANTIATE_TEST_SUITE_P(Points, LanesInTrouble, testing::Range(0, 50));
 
+class LanesInPlainText : public LanesTest, public testing::WithParamInterface<int> {};
+
+// Of plain text nothing is noticed but that it ends.
+TEST_P(LanesInPlainText, TransfersStayExact) {
+  const int seed = GetParam();
+  SCOPED_TRACE("repeat with --gtest_filter='*LanesInPlainText.TransfersStayExact/" + std::to_string(seed) + "'");
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  low->environment->plain = high->environment->plain = true;
+  path.fault = seed % 12 == 11 ? Path::Fault::kHold : Path::Fault::kCut;
+  constexpr std::size_t kBytes = 4u << 20;
+  path.faults = {2000 + random() % (kBytes / 3), random() % 2 == 0 ? SIZE_MAX : 2000 + random() % (kBytes / 3)};
+  link();
+  open_lanes();
+  const bool forth = random() % 2 == 0;
+  transfer(forth ? *low : *high, forth ? *high : *low, kBytes, random());
+  EXPECT_TRUE(path.has_struck());
+  EXPECT_GE(low->lanes().died, 1u);
+  transfer(forth ? *high : *low, forth ? *low : *high, kBytes, random());
+  EXPECT_EQ(low->lost + high->lost, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, LanesInPlainText, testing::Range(0, 12));
+
 TEST_F(LanesTest, LanesThatDiedAreOfferedAgain) {
   high->environment->pause_min = {};
   path.fault = Path::Fault::kCut;
@@ -286,39 +316,77 @@ TEST_F(LanesTest, ALaneThatSwallowsIsGivenUp) {
 }
 
 TEST_F(LanesTest, BulkStaysOnTheLinkWhereNobodyListens) {
+  low->environment->listener = nullptr;
   high->environment->listener = nullptr;
   link();
   transfer(*low, *high, 4u << 20, 1);
   transfer(*low, *high, 4u << 20, 2);
   EXPECT_EQ(high->lanes().open, 0);
   EXPECT_EQ(high->lanes().reason, "this node does not listen for TCP");
+  EXPECT_NE(low->lanes().reason.find("rank 1 cannot be reached: this node does not listen"), std::string::npos) << low->lanes().reason;
   EXPECT_EQ(low->lanes().traffic.bytes_sent, 0u);
 }
 
-TEST_F(LanesTest, BulkStaysOnTheLinkWhereNobodyAnswers) {
-  high->listener.reset();
-  const auto taken = io::StreamListener::listen(path.address()).has_value();
-  EXPECT_FALSE(taken) << "the path has that port";
-  high->listener = transport::tcp::Listener::open(*loop, io::Address::loopback_v4(0)).value();
-  high->environment->listener = high->listener.get();
+TEST_F(LanesTest, TheLowerRankOffersWhereTheHigherOneDoesNotListen) {
+  high->environment->listener = nullptr;
   link();
-  low->path = nullptr;
-  const io::Address nobody = [] {
-    const auto gone = io::StreamListener::listen(io::Address::loopback_v4(0)).value();
-    return gone.local_address();
-  }();
-  low->environment->connect = [&](const io::Address&, const wire::LaneTicket& ticket, transport::tcp::LaneKeys keys,
-                                  transport::tcp::LaneHandler& handler) {
-    return transport::tcp::Lane::connect(*loop, nobody, ticket, std::move(keys), handler);
-  };
+  open_lanes();
+  transfer(*low, *high, 4u << 20, 2);
+  transfer(*high, *low, 4u << 20, 3);
+  EXPECT_GE(low->lanes().traffic.bytes_sent, 4u << 20);
+  EXPECT_GE(high->lanes().traffic.bytes_sent, 4u << 20);
+  EXPECT_EQ(path.connections(), 0u);
+}
+
+// Every seal of both ends is counted together: were one key made for both of them, its numbers would come twice.
+TEST_F(LanesTest, TheLowerRankOffersWhereItCannotConnect) {
+  low->is_walled_in = true;
+  low->environment->records.observer = high->environment->records.observer = &low->seals;
+  high->environment->pause_min = {};
+  link();
+  open_lanes();
+  EXPECT_EQ(high->listener->expected(), 0u) << "tickets that nobody comes for are forgotten";
+  const std::uint64_t before = low->lanes().traffic.bytes_sent;
+  transfer(*low, *high, 4u << 20, 2);
+  EXPECT_GE(low->lanes().traffic.bytes_sent - before, 4u << 20);
+  transfer(*high, *low, 4u << 20, 3);
+  for (int i = 0; i < 20; ++i) transfer(*low, *high, 128u << 10, 4);
+  EXPECT_EQ(low->lanes().opened, 2u) << "what is there is not offered again";
+  EXPECT_EQ(low->lanes().died + high->lanes().died, 0u);
+  EXPECT_EQ(low->lanes().reason + high->lanes().reason, "");
+  EXPECT_EQ(low->seals.repeated, 0u);
+}
+
+TEST_F(LanesTest, LanesOfTheLowerRankThatDiedAreOfferedAgain) {
+  low->is_walled_in = true;
+  low->environment->records.observer = high->environment->records.observer = &low->seals;
+  high->environment->pause_min = {};
+  path.fault = Path::Fault::kCut;
+  path.faults = {500'000, 500'000};
+  path.set_target(low->listener->local_address());
+  high->path = &path;
+  link();
+  open_lanes();
+  transfer(*low, *high, 4u << 20, 1);
+  EXPECT_EQ(low->lanes().died, 2u);
+  transfer(*high, *low, 1u << 20, 2);
+  run([&] { return low->lanes().open == 2 && high->lanes().open == 2; });
+  EXPECT_EQ(low->lanes().open, 2) << low->lanes().reason;
+  EXPECT_EQ(low->seals.repeated, 0u);
+}
+
+TEST_F(LanesTest, BulkStaysOnTheLinkWhereNobodyGetsThrough) {
+  low->is_walled_in = high->is_walled_in = true;
+  link();
   transfer(*low, *high, 4u << 20, 1);
   run([&] {
-    return low->lanes().reason.find("refused") != std::string::npos && high->lanes().reason.find("could not connect") != std::string::npos;
+    return low->lanes().reason.find("rank 1 could not connect") != std::string::npos &&
+           high->lanes().reason.find("refused") != std::string::npos;
   });
-  EXPECT_NE(low->lanes().reason.find("refused"), std::string::npos) << low->lanes().reason;
-  EXPECT_NE(high->lanes().reason.find("rank 0 could not connect"), std::string::npos) << high->lanes().reason;
+  EXPECT_NE(high->lanes().reason.find("refused"), std::string::npos) << high->lanes().reason;
+  EXPECT_NE(low->lanes().reason.find("rank 1 could not connect"), std::string::npos) << low->lanes().reason;
   transfer(*low, *high, 4u << 20, 2);
-  EXPECT_EQ(high->listener->expected(), 0u) << "tickets that nobody comes for are forgotten";
+  EXPECT_EQ(high->listener->expected() + low->listener->expected(), 0u) << "tickets that nobody comes for are forgotten";
 }
 
 TEST_F(LanesTest, EndsThatDisagreeOnPlainTextUseTheLink) {
@@ -335,6 +403,27 @@ TEST_F(LanesTest, AnOfferThatCannotBeEndsTheLink) {
   low->mesh->control(1).send(wire::LaneOffer{.name = {0, 1}, .port = 1}, 0);
   run([&] { return !high->lost.empty(); });
   EXPECT_NE(high->lost.find("this end is the one to offer"), std::string::npos) << high->lost;
+}
+
+TEST_F(LanesTest, ALaneThatIsTheLowerRanksToOfferEndsTheLinkToo) {
+  link();
+  high->mesh->control(0).send(wire::LaneOffer{.name = {wire::kLowersFirstLane, 1}, .port = 1}, 0);
+  run([&] { return !low->lost.empty(); });
+  EXPECT_NE(low->lost.find("this end is the one to offer"), std::string::npos) << low->lost;
+}
+
+TEST_F(LanesTest, AnswersAboutLanesThatNobodyOfferedChangeNothing) {
+  link();
+  for (const std::uint32_t lane : {0u, 1u, wire::kTcpLanesMax - 1})
+    for (const auto status :
+         {wire::LaneAnswerStatus::kConnecting, wire::LaneAnswerStatus::kUnreachable, wire::LaneAnswerStatus::kRefused}) {
+      low->mesh->control(1).send(wire::LaneAnswer{.name = {lane, 9}, .status = status, .text = "no"}, 0);
+      low->mesh->control(1).send(wire::LaneDown{.name = {lane, 9}, .reason = "no"}, 0);
+    }
+  high->environment->pause_min = {};
+  open_lanes();
+  transfer(*low, *high, 1u << 20, 2);
+  EXPECT_EQ(low->lost + high->lost, "");
 }
 
 TEST_F(LanesTest, AGenerationIsOfferedOnce) {
@@ -354,6 +443,27 @@ TEST_F(LanesTest, ForcedLanesAreThereBeforeAnythingIsSent) {
   EXPECT_TRUE(low->settled && high->settled);
   EXPECT_EQ(low->lanes().open, 2);
   EXPECT_EQ(high->lanes().open, 2);
+}
+
+// Neither end gives up before the other way was tried.
+TEST_F(LanesTest, ForcedLanesComeTheOtherWayToo) {
+  for (LaneNode* node : {low.get(), high.get()}) {
+    node->environment->forced = true;
+    node->mesh.emplace(node->mesh->self(), 2, 1,
+                       Events{.ready = [node](Rank) { node->ready = true; },
+                              .lanes_settled =
+                                  [node](Rank) {
+                                    node->settled = true;
+                                    node->open_when_settled = node->lanes().open;
+                                  }},
+                       EagerLimits{}, &*node->environment);
+  }
+  low->is_walled_in = true;
+  link();
+  run([&] { return low->settled && high->settled; });
+  EXPECT_TRUE(low->settled && high->settled);
+  EXPECT_EQ(low->open_when_settled, 2);
+  EXPECT_EQ(high->open_when_settled, 2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "nexar/node.h"
+#include "nexar/typed_rpc.h"
 
 namespace nexar {
 namespace {
@@ -32,9 +33,11 @@ Bytes bytes_of(std::string_view text) {
 
 Result<Bytes> echo(const RpcContext&, std::span<const std::byte> arguments) { return Bytes(arguments.begin(), arguments.end()); }
 
+// Over shared memory, or over what NEXAR_TRANSPORT names.
 std::vector<Node> world(int n, const Config& config = {}) {
   LocalOptions options;
   options.config = config;
+  options.config.transport = Config::from_env().value().transport;
   return Node::local(n, options).value();
 }
 
@@ -376,6 +379,116 @@ TEST(Rpc, NamesAreScopedAndTakenOnce) {
   EXPECT_FALSE(node.withdraw("push"));
   EXPECT_FALSE(from.call(1, "push", {}));
   EXPECT_TRUE(nodes[0].world().rpc().call(1, "push", {})) << "the group's own stays";
+}
+
+// The world's ranks split into those of even and of odd number, each group in the opposite order.
+std::vector<Group> halves(const std::vector<Group>& parents) {
+  std::vector<Group> groups = parents;
+  std::vector<std::thread> threads;
+  for (Group& group : groups)
+    threads.emplace_back([&group] { group = *group.split(group.rank() % 2, group.size() - group.rank()).value(); });
+  for (std::thread& thread : threads) thread.join();
+  return groups;
+}
+
+std::vector<Group> halves(const std::vector<Node>& nodes) {
+  std::vector<Group> worlds;
+  for (const Node& node : nodes) worlds.push_back(node.world());
+  return halves(worlds);
+}
+
+TEST(RpcGroups, CallsGoByTheRanksOfASubGroup) {
+  const std::vector<Node> nodes = world(6);
+  const std::vector<Group> groups = halves(nodes);
+  // "who is it?": the caller's rank and this one's, in the group, and this one's in the world.
+  const TypedFunction<std::vector<int>()> who("who");
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto handler = [self = groups[i].rank(), i](const RpcContext& context) {
+      return std::vector<int>{context.caller(), self, static_cast<int>(i)};
+    };
+    ASSERT_TRUE(groups[i].rpc().serve(who, handler, {.quick = i % 3 == 0}));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (Rank to = 0; to < 3; ++to) {
+      const Result<std::vector<int>> got = groups[i].rpc().call(to, who);
+      ASSERT_TRUE(got) << got.error().to_string();
+      EXPECT_EQ(*got, (std::vector<int>{groups[i].rank(), to, static_cast<int>(i) % 2 + 2 * (2 - to)}));
+    }
+  EXPECT_EQ(groups[0].rpc().call(3, who).error().code(), ErrorCode::kInvalidArgument) << "the world has such a rank, the group has not";
+  EXPECT_EQ(nodes[0].rpc().call(1, who).error().code(), ErrorCode::kUnsupported) << "no function of the node's";
+  EXPECT_EQ(nodes[0].world().rpc().call(1, who).error().code(), ErrorCode::kUnsupported) << "nor of the world's";
+}
+
+TEST(RpcGroups, ErrorsNameTheFunctionAndTheRank) {
+  const std::vector<Node> nodes = world(4);
+  const std::vector<Group> groups = halves(nodes);
+  const auto fails = [](const RpcContext&, std::span<const std::byte>) -> Result<Bytes> { throw std::runtime_error("no luck"); };
+  ASSERT_TRUE(groups[1].rpc().serve("fails", fails));  // rank 1 of the group of odd ones
+  const Result<Bytes> got = groups[3].rpc().call(1, "fails", {});
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code(), ErrorCode::kRefused);
+  EXPECT_NE(got.error().sentence().find("fails"), std::string::npos) << got.error().to_string();
+  EXPECT_NE(got.error().to_string().find("no luck"), std::string::npos) << got.error().to_string();
+  const Result<Bytes> unknown = groups[2].rpc().call(1, "fails", {});
+  ASSERT_FALSE(unknown) << "the other group's";
+  EXPECT_EQ(unknown.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST(RpcGroups, OverlapAndNestWithoutMixing) {
+  const std::vector<Node> nodes = world(4);
+  const std::vector<Group> groups = halves(nodes);
+  const std::vector<Group> nested = halves(groups);  // of one rank each
+  const auto answer = [](int number) {
+    return [number](const RpcContext&, std::span<const std::byte>) { return Result<Bytes>(Bytes(static_cast<std::size_t>(number))); };
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    ASSERT_TRUE(nodes[i].rpc().serve("f", answer(1)));
+    ASSERT_TRUE(nodes[i].world().rpc().serve("f", answer(2)));
+    ASSERT_TRUE(groups[i].rpc().serve("f", answer(3)));
+    ASSERT_TRUE(nested[i].rpc().serve("f", answer(4)));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    EXPECT_EQ(nodes[i].rpc().call(3, "f", {}).value().size(), 1u);
+    EXPECT_EQ(nodes[i].world().rpc().call(3, "f", {}).value().size(), 2u);
+    EXPECT_EQ(groups[i].rpc().call(1, "f", {}).value().size(), 3u);
+    EXPECT_EQ(nested[i].rpc().call(0, "f", {}).value().size(), 4u);
+  }
+  ASSERT_TRUE(groups[1].rpc().withdraw("f"));
+  EXPECT_FALSE(groups[3].rpc().call(groups[1].rank(), "f", {}));
+  EXPECT_TRUE(nested[1].rpc().call(0, "f", {}));
+  EXPECT_TRUE(nodes[3].world().rpc().call(1, "f", {}));
+}
+
+// Large arguments and results, and calls that call back, from both ends of both groups at once, beside collectives on the same groups.
+TEST(RpcGroups, WorkBesideCollectivesOfTheSameGroup) {
+  const std::vector<Node> nodes = world(4);
+  const std::vector<Group> groups = halves(nodes);
+  for (const Group& group : groups) {
+    ASSERT_TRUE(group.rpc().serve("echo", echo));
+    ASSERT_TRUE(group.rpc().serve("through", [group](const RpcContext& context, std::span<const std::byte> arguments) {
+      return group.rpc().call(context.caller(), "echo", arguments);
+    }));
+  }
+  std::vector<std::thread> threads;
+  for (const Group& group : groups) {
+    threads.emplace_back([&group] {
+      for (std::int64_t i = 0; i < 50; ++i) {
+        std::int64_t sum = i + group.rank();
+        ASSERT_TRUE(group.all_reduce(&sum, &sum, 1, DataType::kI64, ReduceOp::kSum));
+        ASSERT_EQ(sum, 2 * i + 1);
+      }
+    });
+    threads.emplace_back([&group] {
+      for (unsigned i = 0; i < 20; ++i) {
+        const Bytes arguments = pattern(i % 4 == 0 ? 300'000 + i : i * 100, i);
+        const Result<Bytes> got = group.rpc().call(1 - group.rank(), "through", arguments);
+        ASSERT_TRUE(got) << got.error().to_string();
+        ASSERT_TRUE(*got == arguments);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(soon([&] { return counters(nodes[0]).serving == 0 && counters(nodes[0]).calling == 0; }));
 }
 
 TEST(Rpc, WhatCannotBeCalledIsRefusedBeforeAnythingIsSent) {

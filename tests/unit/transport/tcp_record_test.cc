@@ -1,8 +1,10 @@
 // Keys and records of TCP lanes, without sockets.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -170,6 +172,112 @@ TEST(RecordWriter, WritesSeveralPlainFramesAtOnce) {
   }
   EXPECT_EQ(at, written.size());
   EXPECT_TRUE(payloads == expected);
+}
+
+// Takes some frames' payloads and names places for those of others.
+class Recorder : public tcp::RecordSink, public Sink {
+ public:
+  explicit Recorder(unsigned takes_of_four) : takes_of_four_(takes_of_four) {}
+  Result<Sink*> on_frame(const wire::Header& header) override {
+    takes_ = frames.size() % 4 < takes_of_four_;
+    frames.emplace_back();
+    frames.back().reserve(header.length);
+    place_.resize(header.length);
+    return static_cast<Sink*>(this);
+  }
+  Result<void> on_frame_end(const wire::Header& header) override {
+    EXPECT_EQ(frames.back().size(), header.length);
+    ++whole;
+    return {};
+  }
+  void take(base::ByteView bytes) override {
+    EXPECT_TRUE(takes_);
+    frames.back().insert(frames.back().end(), bytes.begin(), bytes.end());
+  }
+  std::size_t place(std::size_t bytes, std::span<base::ByteSpan> regions) override {
+    if (takes_) return 0;
+    regions[0] = base::ByteSpan(place_).first(bytes / 3);
+    regions[1] = base::ByteSpan(place_).subspan(bytes / 3, bytes - bytes / 3);
+    return 2;
+  }
+  void placed(std::size_t bytes) override {
+    frames.back().insert(frames.back().end(), place_.begin(), place_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  }
+
+  std::vector<Bytes> frames;
+  std::size_t whole = 0;
+
+ private:
+  const unsigned takes_of_four_;
+  bool takes_ = false;
+  Bytes place_;
+};
+
+struct PlainStream {
+  std::vector<Bytes> payloads;
+  Bytes bytes;
+};
+
+PlainStream plain_stream(const LaneTerms& terms, std::size_t frames, std::mt19937_64& random) {
+  PlainStream stream;
+  tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), true);
+  for (std::size_t i = 0; i < frames; ++i) {
+    const std::size_t size = random() % 4 == 0 ? random() % 200 : wire::kBulkBytesMax - random() % 2 * (random() % 5000);
+    stream.payloads.push_back(random_bytes(size, static_cast<unsigned>(i)));
+    EXPECT_TRUE(writer.add(bulk_header(i, size), stream.payloads.back()));
+    for (const base::ByteView piece : writer.unsent()) stream.bytes.insert(stream.bytes.end(), piece.begin(), piece.end());
+    while (!writer.empty()) writer.sent(writer.unsent()[0].size());
+  }
+  return stream;
+}
+
+// Feeds `parser` what it wants of the stream, at most `most()` at once; returns how often.
+std::size_t feed(tcp::RecordParser& parser, base::ByteView stream, const std::function<std::size_t()>& most) {
+  std::size_t reads = 0;
+  for (; !stream.empty(); ++reads) {
+    std::size_t left = std::min(most(), stream.size());
+    std::size_t read = 0;
+    for (const base::ByteSpan region : parser.wanted()) {
+      const std::size_t part = std::min(region.size(), left);
+      std::copy_n(stream.begin(), part, region.begin());
+      stream = stream.subspan(part);
+      left -= part;
+      read += part;
+    }
+    EXPECT_GT(read, 0u);
+    EXPECT_LE(read, tcp::RecordParser::kReadBytes + wire::kBulkBytesMax);
+    const Result<void> parsed = parser.received(read);
+    EXPECT_TRUE(parsed);
+    if (!parsed || read == 0) break;
+  }
+  return reads;
+}
+
+TEST(RecordParser, DeliversPlainFramesToSinksOfEitherKindHoweverTheyCome) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}, .plain = true};
+  std::mt19937_64 random(3);
+  const PlainStream stream = plain_stream(terms, 60, random);
+  for (const unsigned takes_of_four : {0u, 1u, 2u, 3u, 4u})
+    for (const std::size_t most : {std::size_t{1} << 30, std::size_t{65600}, std::size_t{3000}, std::size_t{63}}) {
+      Recorder recorder(takes_of_four);
+      tcp::RecordParser parser(RecordKeys(counting_material(), terms, Side::kConnects), true, recorder);
+      feed(parser, stream.bytes, [&] { return 1 + random() % most; });
+      EXPECT_FALSE(parser.in_frame());
+      EXPECT_EQ(recorder.whole, stream.payloads.size());
+      EXPECT_TRUE(recorder.frames == stream.payloads) << takes_of_four << " of four are taken, at most " << most << " at once";
+    }
+}
+
+TEST(RecordParser, ReadsSeveralPlainFramesAtOnceWhereSinksTakeThem) {
+  const LaneTerms terms{.name = {.lane = 1, .generation = 1}, .plain = true};
+  std::mt19937_64 random(5);
+  const PlainStream stream = plain_stream(terms, 64, random);
+  Recorder taking(4);
+  tcp::RecordParser takes(RecordKeys(counting_material(), terms, Side::kConnects), true, taking);
+  EXPECT_LE(feed(takes, stream.bytes, [] { return SIZE_MAX; }), 3 + stream.bytes.size() / tcp::RecordParser::kReadBytes);
+  Recorder placing(0);
+  tcp::RecordParser places(RecordKeys(counting_material(), terms, Side::kConnects), true, placing);
+  EXPECT_LE(feed(places, stream.bytes, [] { return SIZE_MAX; }), 1 + stream.payloads.size());
 }
 
 }  // namespace

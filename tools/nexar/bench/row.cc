@@ -1,5 +1,6 @@
 #include "bench/row.h"
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 
@@ -29,6 +30,10 @@ Row row_of(const Call& call, const Timing& timing) {
   row.algbw = timing.median_us > 0 ? static_cast<double>(row.bytes) / timing.median_us / 1e3 : 0;
   row.busbw = row.algbw * collective.factor(row.ranks);
   return row;
+}
+
+int status_of(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.wrong.value_or(0) != 0; }) ? 1 : 0;
 }
 
 std::string table_head() {

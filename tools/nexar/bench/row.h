@@ -33,6 +33,9 @@ struct Row {
 // A row with everything but how it was carried.
 Row row_of(const Call& call, const Timing& timing);
 
+// What a benchmark exits with: 1 when something was checked and is wrong, in any row, 0 otherwise.
+int status_of(const std::vector<Row>& rows);
+
 std::string table_head();
 std::string table_line(const Row& row);
 
