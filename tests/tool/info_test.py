@@ -137,9 +137,10 @@ class OneHost(Info):
 
     def test_silence_and_nonsense_end_with_a_sentence(self):
         self.start_seed(1)
-        for place, words in (("127.0.0.1:9", "127.0.0.1:9"), ("nonesuch.invalid:1", "nonesuch.invalid"), ("no-port", "no-port")):
+        for place, status, words in (("127.0.0.1:9", 1, "127.0.0.1:9"), ("nonesuch.invalid:1", 1, "nonesuch.invalid"), ("no-port", 2, "accepted is --seed HOST:PORT"),
+                                     ("127.0.0.1:0", 2, "accepted is")):
             done = self.info("--seed", place, "--timeout", "300ms")
-            self.assertEqual((done.returncode, done.stdout), (1, ""), place)
+            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (status, "", 1), place)
             self.assertIn(words, done.stderr)
 
 

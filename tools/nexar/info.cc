@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cluster/host_port.h"
 #include "cluster/token.h"
 #include "commands.h"
 #include "info_world.h"
@@ -77,7 +78,12 @@ void add_info(CLI::App& app, Action& action) {
                {"nexar info                                        this build, for people",
                 "nexar info --json                                 for a bug report or a script",
                 "NEXAR_TOKEN_FILE=token nexar info --seed a:7070   the world of the seed at a, or of the rank that listens there"});
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] {
+    if (!options->seed.empty())
+      if (const auto place = cluster::parse_host_port(options->seed); !place || place->port == 0)
+        throw CLI::ValidationError("--seed", fmt::format("'{}' is no address with a port", options->seed));
+    action = [options] { return run(*options); };
+  });
 }
 
 }  // namespace nexar::tool
