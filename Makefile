@@ -4,8 +4,9 @@ export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc')
 
-# What `make bench` measures of the collectives: a short form; `make bench QUICK=` takes the whole.
-QUICK ?= 1
+# `make bench QUICK=1` takes fewer sizes, rounds and iterations: minutes instead of half an hour.
+QUICK ?=
+quick = $(if $(filter-out 0,$(QUICK)),--quick)
 
 .PHONY: help packages build run test test-long bench peers asan tsan clang fuzz format lint clean
 
@@ -14,7 +15,7 @@ help:
 	@echo 'make test       build and run the tests, plain and with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take minutes'
 	@echo 'make build      the tool at build/release/bin/nexar and the libraries in build/release/lib'
-	@echo 'make bench      every reduction beside memcpy and a plain native loop; collectives beside the peers that are here; QUICK= for longer'
+	@echo 'make bench      reductions beside memcpy; collectives beside Open MPI, MPICH and Gloo, on this host and on a 10 Gbit/s line (as root); QUICK=1: short'
 	@echo 'make peers      install Open MPI, MPICH and Gloo, and build what measures them'
 	@echo 'make asan       build and test with AddressSanitizer and UndefinedBehaviorSanitizer alone'
 	@echo 'make tsan       build and test with ThreadSanitizer'
@@ -49,9 +50,18 @@ test: built-release built-asan
 test-long: built-release
 	@python3 scripts/run_tests.py --long release
 
-bench: build
-	@python3 bench/reduce/summary.py --json build/reduce.json build/release/bin/bench_reduce
-	@python3 bench/peers/collectives.py --op all $(if $(QUICK),--quick) --json build/collectives.json
+bench: peers
+	@python3 bench/reduce/summary.py $(quick) --json build/reduce.json build/release/bin/bench_reduce
+	@echo; echo 'Collectives on this host, as ranks of one host talk by default:'
+	@python3 bench/peers/collectives.py --op all --transport auto $(quick) --json build/same-host.json
+	@python3 bench/peers/plot.py build/same-host.json build/same-host.svg
+	@echo; if [ "$$(id -u)" = 0 ] && ip netns add nexar-try-$$$$ 2>/dev/null && ip netns del nexar-try-$$$$; then \
+	  echo 'Collectives between two network namespaces on a line of 10 Gbit/s:' && \
+	  python3 bench/peers/collectives.py --op all --rate 10gbit --mtu 1500 $(quick) --json build/line.json && \
+	  python3 bench/peers/plot.py build/line.json build/line.svg; \
+	else echo 'Without the line of 10 Gbit/s: it is made of network namespaces, which need root (sudo make bench).'; fi
+	@echo; echo 'Rows and pictures:' build/*.json build/*.svg
+	@echo 'bench/compare OLD.json NEW.json says what became faster or slower between two runs.'
 
 peers:
 	@scripts/install_packages build peers

@@ -88,12 +88,9 @@ Result<void> JoinConversation::check_proof(const wire::SeedProof& message) {
 }
 
 Result<void> JoinConversation::add_part(const wire::JoinView& part) {
-  const bool fits = part.first == view_.members.size() && (part.first == 0 || part.epoch == view_.epoch);
-  if (!fits) return Error(ErrorCode::kRefused, "the parts of the view do not fit together");
-  view_.epoch = part.epoch;
-  for (const wire::JoinView::Member& member : part.members)
-    view_.members.push_back({member.node, member.host, from_wire(member.addresses)});
-  if (view_.members.size() == part.size) state_ = State::kComplete;
+  const Result<bool> complete = add_view_part(view_, part);
+  if (!complete) return complete.error();
+  if (*complete) state_ = State::kComplete;
   return {};
 }
 

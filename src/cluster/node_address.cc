@@ -44,4 +44,12 @@ wire::JoinView view_part(const View& view, std::size_t first) {
   return part;
 }
 
+Result<bool> add_view_part(View& view, const wire::JoinView& part) {
+  const bool fits = part.first == view.members.size() && (part.first == 0 || part.epoch == view.epoch);
+  if (!fits) return Error(ErrorCode::kRefused, "the parts of the view do not fit together");
+  view.epoch = part.epoch;
+  for (const wire::JoinView::Member& member : part.members) view.members.push_back({member.node, member.host, from_wire(member.addresses)});
+  return view.members.size() == part.size;
+}
+
 }  // namespace nexar::cluster

@@ -19,4 +19,7 @@ std::vector<io::Address> from_wire(const std::vector<wire::NodeAddress>& address
 // The members of `view` from `first` on, as many as fit into one part.
 wire::JoinView view_part(const View& view, std::size_t first);
 
+// Adds the next part to `view`, which is empty before the first: whether that was the last. kRefused when it is not the next.
+Result<bool> add_view_part(View& view, const wire::JoinView& part);
+
 }  // namespace nexar::cluster

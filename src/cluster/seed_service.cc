@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cluster/join_proof.h"
+#include "io/host.h"
 
 namespace nexar::cluster {
 namespace {
@@ -40,7 +41,23 @@ SeedService::SeedService(Environment environment, Options options, crypto::Autho
       log_(std::move(options.log)),
       rendezvous_({options.world, options.formation}),
       decided_(std::move(decided)),
-      timer_(environment.loop, [this] { carry_out(rendezvous_.expire(environment_.loop.now())); }) {}
+      timer_(environment.loop, [this] { carry_out(rendezvous_.expire(environment_.loop.now())); }),
+      world_(options.world),
+      observers_(environment.loop, log_, crypto::Secret(secret_.view()), cluster_, [this] { return snapshot(); }) {}
+
+// What the seed knows of the world: who was in it when it was formed.
+Result<Observers::Snapshot> SeedService::snapshot() const {
+  if (rendezvous_.view() == nullptr)
+    return Error(ErrorCode::kRefused, fmt::format("the world is not complete: {} of {} nodes have come", rendezvous_.members(), world_));
+  Observers::Snapshot seen;
+  seen.answer.name = io::process_name();
+  seen.answer.counters.handshakes_refused = endpoint_->counters().handshakes_refused;
+  seen.answer.counters.handshakes_dropped = endpoint_->counters().handshakes_dropped;
+  seen.answer.counters.retries_sent = endpoint_->counters().retries_sent;
+  seen.answer.counters.packets_ignored = endpoint_->counters().packets_ignored;
+  seen.view = rendezvous_.view();
+  return seen;
+}
 
 transport::LinkHandler* SeedService::on_link(transport::Link& link) {
   if (stopping_) return nullptr;
@@ -150,6 +167,7 @@ void SeedService::settle() {
 
 void SeedService::stop() {
   stopping_ = true;
+  observers_.stop("the seed is done");
   const Error stopped(ErrorCode::kCancelled, "the seed was stopped before the world was complete");
   for (const auto& [id, client] : clients_) {
     if (rendezvous_.view() == nullptr && !client->is_stranger())

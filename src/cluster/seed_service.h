@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cluster/observers.h"
 #include "cluster/rendezvous.h"
 #include "cluster/seed_client.h"
 #include "cluster/seed_credentials.h"
@@ -73,6 +74,9 @@ class SeedService final : private transport::quic::LinkAcceptor, private SeedCli
   SeedService(Environment environment, Options options, crypto::Authority authority, std::function<void(Result<void>)> decided);
 
   transport::LinkHandler* on_link(transport::Link& link) override;
+  bool takes_observers() const override { return true; }
+  transport::LinkHandler* on_observer(transport::Link& link) override { return observers_.accept(link); }
+  Result<Observers::Snapshot> snapshot() const;
 
   Result<crypto::Sha256> proof(bool seed, const transport::Link& link) const override;
   void on_proved(SeedClient& client) override;
@@ -101,6 +105,8 @@ class SeedService final : private transport::quic::LinkAcceptor, private SeedCli
   std::set<ClientId> strangers_;
   ClientId next_id_ = 1;
   bool stopping_ = false;
+  const int world_;
+  Observers observers_;
   SeedCounters counters_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;  // goes first: its links lead to clients
 };

@@ -75,6 +75,9 @@ Result<void> NodeCore::start_parts(const Options& options) {
                                  },
                                  [this](const Error& error) { end_formation(error); }});
 
+  if (options.token != nullptr)
+    observers_ = std::make_unique<cluster::Observers>(*loop_, log_, crypto::Secret(options.token->secret.view()), options.token->cluster,
+                                                      [this] { return snapshot(); });
   auto opened = io::in_network_namespace(options.network_namespace, [&] { return open_ports(options); });
   if (!opened) return opened;
   address_ = endpoint_->local_address();
@@ -112,6 +115,7 @@ Result<void> NodeCore::close() {
   engine_->run([this] {
     heartbeat_timer_->cancel();
     formation_->stop("this node closes");
+    if (observers_ != nullptr) observers_->stop("this node closes");
     if (host_ != nullptr) host_->stop("this node closes");
     const Error closed = closed_error();
     end_formation(closed);

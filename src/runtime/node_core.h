@@ -3,7 +3,7 @@
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
 // node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc makes one operation of several, node_rpc.cc
-// calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
+// calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts, for the node itself and for observers.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,8 @@
 #include "cluster/formation.h"
 #include "cluster/host_formation.h"
 #include "cluster/losses.h"
+#include "cluster/observers.h"
+#include "cluster/token.h"
 #include "cluster/view.h"
 #include "collective/collectives.h"
 #include "crypto/identity.h"
@@ -63,6 +65,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
     std::string network_namespace{};     // a path; empty: this one
     LogSink log{};                       // empty: standard error
     std::shared_ptr<BufferPool> pool{};  // empty: one of its own, of memory_budget
+    const cluster::Token* token = nullptr;  // with it, whoever has it may look at the node
   };
 
   // Opens the node's port. It has no view yet: who calls is told to come again.
@@ -148,6 +151,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // Formation (node_formation.cc).
   Result<void> verify(const crypto::Certificate& certificate) override;
   transport::LinkHandler* on_link(transport::Link& link) override;
+  bool takes_observers() const override { return observers_ != nullptr; }
+  transport::LinkHandler* on_observer(transport::Link& link) override { return observers_->accept(link); }
   wire::Hello hello() const;
   mesh::Events mesh_events();
   void form_host();
@@ -195,7 +200,9 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void pronounce();
   void tell_losses();
   void announce_failure(const Error& error);
+  NodeCounters count() const;
   PeerCounters peer_counters(Rank rank) const;
+  Result<cluster::Observers::Snapshot> snapshot() const;
 
   Rank rank_ = -1;
   cluster::View view_;
@@ -217,6 +224,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<transport::tcp::Listener> listener_;  // where TCP lanes are wanted and the port could be opened
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
+  std::unique_ptr<cluster::Observers> observers_;  // of a node that has a token
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
   std::unique_ptr<cluster::HostFormation> host_;          // likewise
   std::unique_ptr<rpc::Service> rpc_;                     // likewise

@@ -58,14 +58,16 @@ Result<PortRange> ports_of(const std::string& text) {
 constexpr base::Duration kLinkLimit = std::chrono::seconds(3);
 
 // On all interfaces: with IPv6, which takes IPv4 as well, or with IPv4 alone on a host that has nothing else.
-Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const crypto::Identity& identity, const PortRange& ports) {
+Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const crypto::Identity& identity, const PortRange& ports,
+                                            const cluster::Token& token) {
   NodeCore::Options core{.identity = &identity,
                          .config = options.config,
                          .address = io::Address::any_v6(0),
                          .port_first = ports.first,
                          .port_last = ports.last,
                          .log = options.log,
-                         .pool = options.pool};
+                         .pool = options.pool,
+                         .token = &token};
   Result<std::shared_ptr<NodeCore>> opened = NodeCore::open(core);
   if (opened) return opened;
   core.address = io::Address::any_v4(0);
@@ -85,7 +87,7 @@ Result<Node> Node::join(const JoinOptions& options) {
   if (!ports) return ports.error();
 
   Result<std::unique_ptr<cluster::JoinClient>> client = cluster::JoinClient::open({.seed = seed,
-                                                                                   .token = *std::move(token),
+                                                                                   .token = token->copy(),
                                                                                    .rank = options.rank,
                                                                                    .host = cluster::this_host(options.config.host_id),
                                                                                    .config = options.config,
@@ -95,7 +97,7 @@ Result<Node> Node::join(const JoinOptions& options) {
   Result<crypto::Identity> identity = (*client)->enroll();
   if (!identity) return std::move(identity).error();
 
-  Result<std::shared_ptr<NodeCore>> core = open_port(options, *identity, *ports);
+  Result<std::shared_ptr<NodeCore>> core = open_port(options, *identity, *ports, *token);
   if (!core) return std::move(core).error();
   const io::Address& listens = (*core)->address();
   Result<std::vector<io::InterfaceAddress>> present = io::interface_addresses();

@@ -63,6 +63,10 @@ constexpr FrameRules kRules[] = {
     {"join_ready", FrameType::kJoinReady, Lane::kControl, 0, kNone, kNone, 1 + kAddressBytes, 1 + kAddressesMax* kAddressBytes},
     {"join_view", FrameType::kJoinView, Lane::kControl, 0, kNone, kNone, kViewPartBytes + kMemberBytesMin,
      kViewPartBytes + kViewPartMembersMax* kMemberBytesMax},
+    {"info_request", FrameType::kInfoRequest, Lane::kControl, 0, kNone, kNone, 32 + 1, 32 + 1},
+    {"info_answer", FrameType::kInfoAnswer, Lane::kControl, 0, kNone, kNone, kInfoAnswerBytesMin, kInfoAnswerBytesMin + kNodeNameBytesMax},
+    {"info_peer", FrameType::kInfoPeer, Lane::kControl, 0, kNone, kNone, kInfoPeerBytesMin,
+     kInfoPeerBytesMin + kAddressTextBytesMax + 2 * kTextBytesMax},
 };
 
 constexpr std::uint8_t kNoRow = 0xff;

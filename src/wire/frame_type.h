@@ -63,6 +63,10 @@ enum class FrameType : std::uint8_t {
   kJoinRefuse = 84,
   kJoinReady = 85,
   kJoinView = 86,
+  // control, between an observer and a node or the seed
+  kInfoRequest = 87,
+  kInfoAnswer = 88,
+  kInfoPeer = 89,
 };
 
 // Bits of Header::flags.

@@ -45,6 +45,9 @@ inline constexpr std::uint32_t kNodeNameBytesMax = 128;
 // Addresses at which a node may be reached. More than a host has networks; each costs its peers a try.
 inline constexpr std::uint32_t kAddressesMax = 16;
 
+// An address and a port as people write them: an IPv6 address has at most 45 letters, its zone 16, and there are brackets and a port.
+inline constexpr std::uint32_t kAddressTextBytesMax = 80;
+
 // Nodes of a world. A view of them has 20 MiB at most.
 inline constexpr std::uint32_t kWorldMax = 65536;
 
@@ -55,6 +58,11 @@ inline constexpr std::uint32_t kViewPartMembersMax = 128;
 inline constexpr std::uint32_t kAddressBytes = 1 + 16 + 2;
 inline constexpr std::uint32_t kMemberBytesMin = 16 + 16 + 1;
 inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kAddressesMax * kAddressBytes;
+
+// What a node tells observers: of itself (proof, rank, peers, name, 14 counters), and of a peer (rank, state, ways, three texts, the round
+// trip, four counters of each lane, TCP lanes).
+inline constexpr std::uint32_t kInfoAnswerBytesMin = 32 + 4 + 4 + 2 + 14 * 8;
+inline constexpr std::uint32_t kInfoPeerBytesMin = 4 + 3 + 3 * 2 + 8 + 4 * 4 * 8 + 4 + 3 * 8;
 
 // TCP lanes of a link. One to four are opened: more do not move more bytes, on any host that we know.
 inline constexpr std::uint32_t kTcpLanesMax = 16;

@@ -1,12 +1,19 @@
-// `nexar info`: what this build is and what it found on this machine.
+// `nexar info`: what this build is and what it found on this machine; with --seed, what a world that runs tells of itself.
+#include <chrono>
 #include <memory>
+#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cluster/host_port.h"
+#include "cluster/token.h"
 #include "commands.h"
+#include "info_world.h"
+#include "nexar/config.h"
 #include "nexar/info.h"
+#include "nexar/seed.h"
 #include "words.h"
 
 namespace nexar::tool {
@@ -35,18 +42,47 @@ void print_json(const Info& info) {
   fmt::print("{}\n", json.dump(2));
 }
 
+struct Options {
+  bool json = false;
+  std::string seed;
+  std::chrono::nanoseconds patience = std::chrono::seconds(3);
+};
+
+cluster::Token token_from_env() {
+  const Config config = Config::from_env().value();
+  if (config.token.empty() && config.token_file.empty())
+    Result<void>(Error(ErrorCode::kInvalidArgument, "there is no token; set NEXAR_TOKEN or NEXAR_TOKEN_FILE")).value();
+  return cluster::Token::parse(config.token.empty() ? read_token_file(config.token_file).value() : config.token).value();
+}
+
+int run(const Options& options) {
+  if (options.seed.empty()) {
+    options.json ? print_json(info()) : print_text(info());
+    return 0;
+  }
+  const WorldInfo world = look_at_world(options.seed, token_from_env(), options.patience).value();
+  fmt::print("{}", options.json ? as_json(world) : as_text(world));
+  return world.all_answered() ? 0 : 1;
+}
+
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("info", "Version, CPU, and what reductions and encryption run on");
-  auto as_json = std::make_shared<bool>(false);
-  command->add_flag("--json", *as_json, "Print JSON");
-  add_examples(*command, {"nexar info           for people", "nexar info --json    for a bug report or a script"});
-  command->callback([as_json, &action] {
-    action = [as_json] {
-      *as_json ? print_json(info()) : print_text(info());
-      return 0;
-    };
+  auto* command = app.add_subcommand("info", "What this build runs on; with --seed, the ranks, links and counters of a running world");
+  auto options = std::make_shared<Options>();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("--seed", options->seed, "The seed of a world that runs, or any of its ranks; needs NEXAR_TOKEN or NEXAR_TOKEN_FILE")
+      ->type_name("HOST:PORT");
+  add_duration(*command, "--timeout", "How long to wait for answers; 3s", [&options = *options](auto value) { options.patience = value; });
+  add_examples(*command,
+               {"nexar info                                        this build, for people",
+                "nexar info --json                                 for a bug report or a script",
+                "NEXAR_TOKEN_FILE=token nexar info --seed a:7070   the world of the seed at a, or of the rank that listens there"});
+  command->callback([options, &action] {
+    if (!options->seed.empty())
+      if (const auto place = cluster::parse_host_port(options->seed); !place || place->port == 0)
+        throw CLI::ValidationError("--seed", fmt::format("'{}' is no address with a port", options->seed));
+    action = [options] { return run(*options); };
   });
 }
 

@@ -69,7 +69,8 @@ Result<void> Connection::start_client(const TlsContext& tls, PeerVerifier* verif
   return finish_start(tls, TlsSession::Side::kClient, verifier);
 }
 
-Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, base::Time now) {
+Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, bool observers,
+                                      base::Time now) {
   server_ = true;
   const ngtcp2_callbacks callbacks = connection_callbacks();
   ngtcp2_settings settings = connection_settings(packet_size_.bytes(), endpoint_.random(), now);
@@ -91,11 +92,11 @@ Result<void> Connection::start_server(const TlsContext& tls, PeerVerifier* verif
                  fmt::format("QUIC: a connection from {} could not be made: {}", peer_.to_string(), ngtcp2_strerror(code)));
   endpoint_.add_id(source, *this);
   endpoint_.add_id(first.header.dcid, *this);
-  return finish_start(tls, TlsSession::Side::kServer, verifier);
+  return finish_start(tls, TlsSession::Side::kServer, verifier, observers);
 }
 
-Result<void> Connection::finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier) {
-  Result<std::unique_ptr<TlsSession>> session = TlsSession::make(tls, side, verifier);
+Result<void> Connection::finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier, bool observers) {
+  Result<std::unique_ptr<TlsSession>> session = TlsSession::make(tls, side, verifier, observers);
   if (!session) return std::move(session).error();
   tls_ = *std::move(session);
   tls_->attach(conn_);

@@ -58,7 +58,7 @@ class Connection final : public Link {
     const ngtcp2_pkt_hd& header;
     const ngtcp2_cid* original_dcid;  // from a Retry token; null when there was none
   };
-  Result<void> start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, base::Time now);
+  Result<void> start_server(const TlsContext& tls, PeerVerifier* verifier, const FirstPacket& first, bool observers, base::Time now);
 
   State state() const { return state_; }
   bool is_server() const { return server_; }
@@ -101,6 +101,7 @@ class Connection final : public Link {
   void expel(std::string_view reason) override;
   Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const override;
   const crypto::Certificate* peer_certificate() const override { return tls_ ? tls_->peer() : nullptr; }
+  bool is_observed() const { return tls_ != nullptr && tls_->is_observed(); }
   const io::Address& peer_address() const override { return peer_; }
   const LaneCounters& counters(wire::Lane lane) const override { return counters_[static_cast<std::size_t>(lane)]; }
 
@@ -130,7 +131,7 @@ class Connection final : public Link {
     Sink* sink_ = nullptr;
   };
 
-  Result<void> finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier);
+  Result<void> finish_start(const TlsContext& tls, TlsSession::Side side, PeerVerifier* verifier, bool observers = false);
 
   // Lanes (connection_lanes.cc).
   int open_streams();

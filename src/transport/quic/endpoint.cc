@@ -46,6 +46,11 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open_anonymous(Environment environme
   return open_with(environment, local, TlsContext::make(std::nullopt), &verifier, nullptr);
 }
 
+Result<std::unique_ptr<Endpoint>> Endpoint::open_observer(Environment environment, const io::Address& local, PeerVerifier& verifier) {
+  return open_with(environment, local, TlsContext::make(std::nullopt, TlsContext::Callers::kShowCertificate, TlsContext::Purpose::kObserve),
+                   &verifier, nullptr);
+}
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open_with(Environment environment, const io::Address& local,
                                                       Result<std::unique_ptr<TlsContext>> tls, PeerVerifier* verifier,
                                                       LinkAcceptor* acceptor) {
@@ -180,6 +185,13 @@ void Endpoint::remove_id(const ngtcp2_cid& id) { by_id_.erase(key_of(id.data, id
 
 void Endpoint::handshake_done(const Connection& connection) {
   if (connection.is_server()) --pending_;
+}
+
+// Who shows no certificate where it is asked for one is an observer, and nothing else.
+LinkHandler* Endpoint::handler_for(Connection& connection) {
+  if (connection.is_observed()) return acceptor_->on_observer(connection);
+  if (verifier_ != nullptr && connection.peer_certificate() == nullptr) return nullptr;
+  return acceptor_->on_link(connection);
 }
 
 void Endpoint::send_closing_packet(Connection& connection, base::ByteView packet) {

@@ -38,6 +38,13 @@ class LinkAcceptor {
   virtual ~LinkAcceptor() = default;
   // `link` is authenticated. Returns its handler, or null to refuse it. The link's on_ready follows.
   virtual LinkHandler* on_link(Link& link) = 0;
+
+  // Whether callers are let in that only want to look: their links have no certificate, whatever is asked of others.
+  virtual bool takes_observers() const { return false; }
+  virtual LinkHandler* on_observer(Link& link) {
+    (void)link;
+    return nullptr;
+  }
 };
 
 // The largest super-packet, and one packet more, which may turn out to be longer than those before it.
@@ -76,6 +83,9 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // One that has no certificate, and accepts nobody: it connects to those that do not ask for one, if `verifier` accepts theirs.
   static Result<std::unique_ptr<Endpoint>> open_anonymous(Environment environment, const io::Address& local, PeerVerifier& verifier);
+
+  // The same to look at a node or a seed (LinkAcceptor::on_observer).
+  static Result<std::unique_ptr<Endpoint>> open_observer(Environment environment, const io::Address& local, PeerVerifier& verifier);
 
   ~Endpoint() override;
   Endpoint(const Endpoint&) = delete;
@@ -157,7 +167,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   void remove_id(const ngtcp2_cid& id);
   void mark_dirty(Connection& connection);
   void handshake_done(const Connection& connection);
-  LinkHandler* handler_for(Connection& connection) { return acceptor_->on_link(connection); }
+  LinkHandler* handler_for(Connection& connection);
   void send_closing_packet(Connection& connection, base::ByteView packet);
 
   Environment environment_;

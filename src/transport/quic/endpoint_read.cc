@@ -61,9 +61,9 @@ void Endpoint::read_packet(base::ByteView packet, const io::Address& from) {
 void Endpoint::send_versions(const ngtcp2_version_cid& ids, const io::Address& to) {
   const std::uint32_t spoken = NGTCP2_PROTO_VER_V1;
   std::array<std::byte, 128> packet;
-  const ngtcp2_ssize size = ngtcp2_pkt_write_version_negotiation(reinterpret_cast<std::uint8_t*>(packet.data()), packet.size(),
-                                                                 random().number<std::uint8_t>(), ids.scid, ids.scidlen, ids.dcid,
-                                                                 ids.dcidlen, &spoken, 1);
+  const ngtcp2_ssize size =
+      ngtcp2_pkt_write_version_negotiation(reinterpret_cast<std::uint8_t*>(packet.data()), packet.size(), random().number<std::uint8_t>(),
+                                           ids.scid, ids.scidlen, ids.dcid, ids.dcidlen, &spoken, 1);
   if (size < 0) return;  // ids that are too long to be any
   if (!socket_.send(base::ByteView(packet).first(static_cast<std::size_t>(size)), static_cast<std::size_t>(size), to))
     ++counters_.send_errors;
@@ -93,7 +93,7 @@ Connection* Endpoint::accept(base::ByteView packet, const io::Address& from) {
   ++pending_;
   connections_.push_back(std::move(connection));
   Connection& accepted = *connections_.back();
-  if (auto started = accepted.start_server(*tls_, verifier_, first, environment_.loop.now()); !started) {
+  if (auto started = accepted.start_server(*tls_, verifier_, first, acceptor_->takes_observers(), environment_.loop.now()); !started) {
     ++counters_.packets_ignored;
     bury(accepted);
     return nullptr;

@@ -15,6 +15,9 @@ constexpr const char* kPriorities =
 // Both ends say it; another protocol on the same port is refused in the handshake. The number is the wire version's major.
 constexpr std::string_view kProtocol = "nexar/1";
 
+// What observers say instead: they have no certificate, and no link of theirs is ever taken for a member's.
+constexpr std::string_view kObserverProtocol = "nexar-info/1";
+
 Error tls_error(std::string_view what, int code) {
   return Error(ErrorCode::kInternal, fmt::format("TLS: {}: {}", what, gnutls_strerror(code)));
 }
@@ -25,9 +28,10 @@ gnutls_datum_t datum(base::ByteView bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<TlsContext>> TlsContext::make(std::optional<Credentials> credentials, Callers callers) {
+Result<std::unique_ptr<TlsContext>> TlsContext::make(std::optional<Credentials> credentials, Callers callers, Purpose purpose) {
   std::unique_ptr<TlsContext> context(new TlsContext);
   context->callers_ = callers;
+  context->purpose_ = purpose;
   if (const int code = gnutls_certificate_allocate_credentials(&context->credentials_); code < 0) return tls_error("credentials", code);
   if (const int code = gnutls_priority_init(&context->priorities_, kPriorities, nullptr); code < 0) return tls_error("priorities", code);
 
@@ -44,7 +48,7 @@ TlsContext::~TlsContext() {
   if (priorities_ != nullptr) gnutls_priority_deinit(priorities_);
 }
 
-Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, Side side, PeerVerifier* verifier) {
+Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, Side side, PeerVerifier* verifier, bool observers) {
   std::unique_ptr<TlsSession> made(new TlsSession(verifier));
   const bool server = side == Side::kServer;
   const unsigned flags = (server ? GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET : GNUTLS_CLIENT) | GNUTLS_NO_END_OF_EARLY_DATA;
@@ -60,14 +64,34 @@ Result<std::unique_ptr<TlsSession>> TlsSession::make(const TlsContext& context, 
   if (const int code = gnutls_priority_set(session, context.priorities_); code < 0) return tls_error("priorities", code);
   if (const int code = gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, context.credentials_); code < 0)
     return tls_error("credentials", code);
-  const gnutls_datum_t protocol = datum(std::as_bytes(std::span(kProtocol)));
-  if (const int code = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY); code < 0)
+  const bool observes = !server && context.purpose_ == TlsContext::Purpose::kObserve;
+  const gnutls_datum_t protocols[] = {datum(std::as_bytes(std::span(observes ? kObserverProtocol : kProtocol))),
+                                      datum(std::as_bytes(std::span(kObserverProtocol)))};
+  if (const int code = gnutls_alpn_set_protocols(session, protocols, server && observers ? 2 : 1, GNUTLS_ALPN_MANDATORY); code < 0)
     return tls_error("protocol name", code);
   const bool verified = !server || context.callers_ == TlsContext::Callers::kShowCertificate;
   NEXAR_ASSERT(!verified || verifier != nullptr, "somebody verifies the certificate that is asked for");
   if (server) gnutls_certificate_server_set_request(session, verified ? GNUTLS_CERT_REQUIRE : GNUTLS_CERT_IGNORE);
   if (verified) gnutls_session_set_verify_function(session, &TlsSession::verify_peer);
+  if (server && verified && observers)
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_CLIENT_HELLO, GNUTLS_HOOK_POST, &TlsSession::choose_request);
   return made;
+}
+
+TlsSession& TlsSession::of(gnutls_session_t session) {
+  return *static_cast<TlsSession*>(static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session))->user_data);
+}
+
+bool TlsSession::is_observed() const {
+  gnutls_datum_t protocol{};
+  if (gnutls_alpn_get_selected_protocol(session_, &protocol) < 0) return false;
+  return std::string_view(reinterpret_cast<const char*>(protocol.data), protocol.size) == kObserverProtocol;
+}
+
+// Runs when the client has said what it is there for, before it is asked for a certificate.
+int TlsSession::choose_request(gnutls_session_t session, unsigned, unsigned, unsigned, const gnutls_datum_t*) {
+  gnutls_certificate_server_set_request(session, of(session).is_observed() ? GNUTLS_CERT_IGNORE : GNUTLS_CERT_REQUIRE);
+  return 0;
 }
 
 void TlsSession::attach(ngtcp2_conn* conn) {
@@ -81,13 +105,13 @@ TlsSession::~TlsSession() {
 
 // Runs inside the handshake, after the peer's chain has come. GnuTLS itself checks that the peer holds the certificate's key.
 int TlsSession::verify_peer(gnutls_session_t session) {
-  auto* self = static_cast<TlsSession*>(static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session))->user_data);
-  Result<crypto::Certificate> certificate = self->check_peer();
+  TlsSession& self = of(session);
+  Result<crypto::Certificate> certificate = self.check_peer();
   if (!certificate) {
-    self->refusal_ = certificate.error();
+    self.refusal_ = certificate.error();
     return GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
   }
-  self->peer_ = *std::move(certificate);
+  self.peer_ = *std::move(certificate);
   return 0;
 }
 

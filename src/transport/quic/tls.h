@@ -30,8 +30,12 @@ class TlsContext {
     kNotAsked,
   };
 
+  // What a client is there for. A server that takes observers asks them for no certificate, whatever it asks of others.
+  enum class Purpose : std::uint8_t { kLink, kObserve };
+
   // Without credentials only the client's side can be played, against a server that does not ask.
-  static Result<std::unique_ptr<TlsContext>> make(std::optional<Credentials> credentials, Callers callers = Callers::kShowCertificate);
+  static Result<std::unique_ptr<TlsContext>> make(std::optional<Credentials> credentials, Callers callers = Callers::kShowCertificate,
+                                                  Purpose purpose = Purpose::kLink);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -43,6 +47,7 @@ class TlsContext {
   gnutls_certificate_credentials_t credentials_ = nullptr;
   gnutls_priority_t priorities_ = nullptr;
   Callers callers_ = Callers::kShowCertificate;
+  Purpose purpose_ = Purpose::kLink;
 };
 
 // The handshake of one connection, and what is known of the peer after it. Owned by its connection.
@@ -50,14 +55,17 @@ class TlsSession {
  public:
   enum class Side { kClient, kServer };
 
-  // `verifier` outlives the session; it is null for a server that asks for no certificate.
-  static Result<std::unique_ptr<TlsSession>> make(const TlsContext& context, Side side, PeerVerifier* verifier);
+  // `verifier` outlives the session; it is null for a server that asks for no certificate. `observers`: whether a server takes them.
+  static Result<std::unique_ptr<TlsSession>> make(const TlsContext& context, Side side, PeerVerifier* verifier, bool observers = false);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
   // Ties the session to the connection whose handshake it is.
   void attach(ngtcp2_conn* conn);
+
+  // Whether the two ends have agreed that the client only observes. After the client's first message.
+  bool is_observed() const;
 
   // The peer's certificate once it has been accepted.
   const crypto::Certificate* peer() const { return peer_ ? &*peer_ : nullptr; }
@@ -70,7 +78,9 @@ class TlsSession {
 
  private:
   explicit TlsSession(PeerVerifier* verifier) : verifier_(verifier) {}
+  static TlsSession& of(gnutls_session_t session);
   static int verify_peer(gnutls_session_t session);
+  static int choose_request(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming, const gnutls_datum_t* message);
   Result<crypto::Certificate> check_peer() const;
 
   PeerVerifier* verifier_;

@@ -102,6 +102,21 @@ std::vector<std::byte> der() { return std::vector<std::byte>(kDerBytesMax, std::
 
 LaneName largest_lane() { return {kTcpLanesMax - 1, kU32}; }
 
+InfoAnswer largest_answer() {
+  const InfoAnswer::Counters counters{kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64, kU64};
+  return {proof(), std::numeric_limits<Rank>::max(), kWorldMax - 1, std::string(kNodeNameBytesMax, 'n'), counters};
+}
+
+InfoPeer largest_peer() {
+  InfoPeer peer{
+      std::numeric_limits<Rank>::max(),       InfoPeer::State::kLost,          InfoPeer::Way::kQuic,           InfoPeer::Way::kTcp,
+      std::string(kAddressTextBytesMax, 'a'), std::string(kTextBytesMax, 's'), std::string(kTextBytesMax, 't')};
+  peer.round_trip_ns = peer.tcp_lanes_lost = peer.tcp_bytes_sent = peer.tcp_bytes_received = kU64;
+  peer.lanes.fill({kU64, kU64 - 1, kU64 - 2, kU64 - 3});
+  peer.tcp_lanes = kTcpLanesMax;
+  return peer;
+}
+
 std::vector<AnyMessage> smallest() {
   return {Hello{},
           Ping{},
@@ -143,7 +158,10 @@ std::vector<AnyMessage> smallest() {
           LaneEnd{},
           HostOffer{},
           HostAnswer{},
-          HostVerdict{}};
+          HostVerdict{},
+          InfoRequest{},
+          InfoAnswer{},
+          InfoPeer{}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -199,6 +217,9 @@ std::vector<AnyMessage> largest() {
       HostOffer{node(0xff).bytes, node(0xfe).bytes},
       HostAnswer{true, true, std::string(kTextBytesMax, 'h')},
       HostVerdict{true, true, std::string(kTextBytesMax, 'v')},
+      InfoRequest{proof(), true},
+      largest_answer(),
+      largest_peer(),
   };
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "nexar/result.h"
 #include "wire/host_messages.h"
+#include "wire/info_messages.h"
 #include "wire/join_messages.h"
 #include "wire/lane_messages.h"
 #include "wire/link_messages.h"
@@ -20,10 +21,11 @@
 
 namespace nexar::wire {
 
-using AnyMessage = std::variant<Hello, Ping, Pong, Goodbye, Abort, Grant, Withdraw, Refuse, Want, Queued, Credit, Watermark, Resume,
-                                Verdict, Probe, ProbeReply, Revoke, EagerMessage, Announce, Bulk, RpcRequest, RpcLargeRequest, RpcReply,
-                                RpcLargeReply, RpcFailure, RpcCancel, JoinProof, SeedProof, JoinRequest, JoinAccept, JoinRefuse, JoinReady,
-                                JoinView, LaneOffer, LaneAnswer, LaneDown, LaneHello, LaneEnd, HostOffer, HostAnswer, HostVerdict>;
+using AnyMessage =
+    std::variant<Hello, Ping, Pong, Goodbye, Abort, Grant, Withdraw, Refuse, Want, Queued, Credit, Watermark, Resume, Verdict, Probe,
+                 ProbeReply, Revoke, EagerMessage, Announce, Bulk, RpcRequest, RpcLargeRequest, RpcReply, RpcLargeReply, RpcFailure,
+                 RpcCancel, JoinProof, SeedProof, JoinRequest, JoinAccept, JoinRefuse, JoinReady, JoinView, LaneOffer, LaneAnswer, LaneDown,
+                 LaneHello, LaneEnd, HostOffer, HostAnswer, HostVerdict, InfoRequest, InfoAnswer, InfoPeer>;
 
 // Every type, in the order of AnyMessage.
 std::span<const FrameType> all_types();

@@ -67,6 +67,7 @@ TEST(Docs, ListEveryLimit) {
   limit("agreed settings", kAgreedBytesMax);
   limit("name of a node", kNodeNameBytesMax);
   limit("addresses of a node", kAddressesMax);
+  limit("an address as text", kAddressTextBytesMax);
   limit("nodes of a world", kWorldMax);
   limit("members of a part of a view", kViewPartMembersMax);
   limit("TCP lanes of a link", kTcpLanesMax);

@@ -154,6 +154,19 @@ TEST(Rpc, LargeOnesNameATransferOfTheSenders) {
   EXPECT_NE((RpcLargeReply{}.fault()), nullptr);
 }
 
+TEST(Info, IsOfRanksStatesAndWaysThatExist) {
+  EXPECT_EQ((InfoAnswer{.rank = -1}.fault()), nullptr);
+  EXPECT_NE((InfoAnswer{.rank = -2}.fault()), nullptr);
+  EXPECT_NE((InfoAnswer{.peers = kWorldMax}.fault()), nullptr);
+  EXPECT_EQ(InfoPeer{}.fault(), nullptr);
+  EXPECT_NE((InfoPeer{.rank = -1}.fault()), nullptr);
+  EXPECT_NE((InfoPeer{.state = static_cast<InfoPeer::State>(0)}.fault()), nullptr);
+  EXPECT_NE((InfoPeer{.state = static_cast<InfoPeer::State>(4)}.fault()), nullptr);
+  EXPECT_NE((InfoPeer{.link = InfoPeer::Way::kTcp}.fault()), nullptr);
+  EXPECT_NE((InfoPeer{.bulk = static_cast<InfoPeer::Way>(4)}.fault()), nullptr);
+  EXPECT_NE((InfoPeer{.tcp_lanes = kTcpLanesMax + 1}.fault()), nullptr);
+}
+
 TEST(FrameDeathTest, AMessageThatBreaksItsRulesIsNotSent) {
   EXPECT_DEATH(encode_any(Withdraw{}, {}, {}), "a message that is sent keeps its own rules");
   EXPECT_DEATH(encode_any(Ping{}, {.group = 1}, {}), "a header keeps to the rules of its type");
