@@ -65,7 +65,8 @@ Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const cr
                          .port_first = ports.first,
                          .port_last = ports.last,
                          .log = options.log,
-                         .pool = options.pool};
+                         .pool = options.pool,
+                         .adapter = options.adapter};
   Result<std::shared_ptr<NodeCore>> opened = NodeCore::open(core);
   if (opened) return opened;
   core.address = io::Address::any_v4(0);
