@@ -56,7 +56,7 @@ bool Pipeline::step(bool first) {
 }
 
 bool Pipeline::check_deadline() {
-  if (!pieces_.deadline || error_ || result_ || std::chrono::steady_clock::now() < *pieces_.deadline) return false;
+  if (!watches_clock() || std::chrono::steady_clock::now() < *pieces_.deadline) return false;
   note(Error(ErrorCode::kTimeout, fmt::format("{} did not end before its deadline on rank {}", pieces_.name, group_.rank()))
            .with_rank(group_.rank()));
   return true;
@@ -87,8 +87,7 @@ bool Pipeline::poll_devices() {
   return polled;
 }
 
-// Also where only time passes: a call has its own deadline, and this one before it begins.
-bool Pipeline::is_polled() const { return waits_for_device() || (pieces_.deadline && !result_ && placing_ == started_); }
+bool Pipeline::is_polled() const { return waits_for_device() || watches_clock(); }
 
 bool Pipeline::waits_for_device() const {
   for (std::uint64_t piece = started_; piece < staging_; ++piece)

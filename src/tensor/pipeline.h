@@ -38,7 +38,7 @@ struct Pieces {
   std::function<std::vector<DeviceRegion>(std::uint64_t piece)> out;
   std::function<Operation(std::uint64_t piece, std::byte* in, std::byte* out)> start;
 
-  // When it ends with kTimeout, if it waits for something else than a call then.
+  // When it ends with kTimeout, if no piece is between ranks then, which has a deadline of its own.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
 
   // Where no rank knows the count alone: a call that finds it out, before all others, and what it has found then. It has memory of its own.
@@ -77,6 +77,7 @@ class Pipeline final : public runtime::Program {
   Slot& slot(std::uint64_t piece) { return *slots_[piece % slots_.size()]; }
   const Slot& slot(std::uint64_t piece) const { return *slots_[piece % slots_.size()]; }
   bool waits_for_device() const;
+  bool watches_clock() const { return pieces_.deadline && !error_ && !result_ && placing_ == started_; }
   bool poll_devices();
   bool check_deadline();
   bool agree(bool first);
