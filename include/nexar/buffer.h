@@ -40,11 +40,14 @@ class Buffer<Host> {
   std::size_t bytes_ = 0;
 };
 
-// Memory that an adapter reaches, and the stream on which it is produced and used.
+// Memory that an adapter reaches, and the stream on which it is produced and used. Without an adapter it is of the node's whose call it is
+// given to.
 template <>
 class Buffer<Device> {
  public:
   Buffer() = default;  // of nothing: for ranks that give or get none
+  explicit Buffer(DevicePointer at, std::size_t bytes, DeviceStream stream = DeviceStream::kDefault)
+      : at_(at), bytes_(bytes), stream_(stream) {}
   Buffer(std::shared_ptr<DeviceAdapter> adapter, DevicePointer at, std::size_t bytes, DeviceStream stream = DeviceStream::kDefault)
       : adapter_(std::move(adapter)), at_(at), bytes_(bytes), stream_(stream) {}
 

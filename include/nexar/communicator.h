@@ -4,7 +4,8 @@
 //   CommunicatorGroup parallel = CommunicatorGroup::make(*world, {.tp = 2, .pp = 2, .dp = 4, .ep = 2}).value();
 //   parallel.data().all_reduce(gradients, count, DataType::kBf16, ReduceOp::kAvg);
 //
-// Pointers are addresses in the memory of the communicator's adapter; without one, of the host. Calls begin after what is on the
+// Pointers are addresses in the memory of the communicator's adapter; without one, of its node's, which is the host's unless JoinOptions
+// say otherwise. Calls begin after what is on the
 // communicator's stream, and have their result when they return.
 #pragma once
 
@@ -26,7 +27,7 @@
 namespace nexar {
 
 struct CommunicatorOptions {
-  std::shared_ptr<DeviceAdapter> adapter{};  // whose memory its pointers are of; empty: the host's
+  std::shared_ptr<DeviceAdapter> adapter{};  // whose memory its pointers are of; empty: the node's, or the host's where there is no node
   DeviceStream stream = DeviceStream::kDefault;
   DeviceGroupOptions pieces{};  // how memory that the host does not reach is cut
 };

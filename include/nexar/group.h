@@ -21,6 +21,7 @@
 #include "nexar/compressor.h"
 #include "nexar/config.h"
 #include "nexar/data_type.h"
+#include "nexar/device.h"
 #include "nexar/export.h"
 #include "nexar/ids.h"
 #include "nexar/message.h"
@@ -30,9 +31,12 @@
 
 namespace nexar {
 
+class Group;
 namespace runtime {
 class NodeCore;
+class Program;
 struct GroupRecord;
+Operation start_program(const Group& group, std::shared_ptr<Program> program);
 }  // namespace runtime
 class Rpc;
 
@@ -94,8 +98,9 @@ class NEXAR_API Group {
   Rank rank() const;
   int size() const;
   std::uint64_t id() const;
-  const Config& config() const;                     // of the node
-  const std::shared_ptr<BufferPool>& pool() const;  // of the node: host memory for staging and buckets
+  const Config& config() const;                           // of the node
+  const std::shared_ptr<BufferPool>& pool() const;        // of the node: host memory for staging and buckets
+  const std::shared_ptr<DeviceAdapter>& adapter() const;  // of the node: whose memory buffers of a device are that name none
 
   // Whether its ranks are all on one host and run collectives through shared memory, but for v-forms, byte strings, all_reduce_rs_ag and
   // calls that name an algorithm. The same on every rank.
@@ -257,6 +262,8 @@ class NEXAR_API Group {
   Group(std::shared_ptr<runtime::NodeCore> core, runtime::GroupRecord* record) : core_(std::move(core)), record_(record) {}
 
  private:
+  friend Operation runtime::start_program(const Group& group, std::shared_ptr<runtime::Program> program);
+
   std::shared_ptr<runtime::NodeCore> core_;
   runtime::GroupRecord* record_;  // the node's
 };

@@ -11,6 +11,7 @@
 
 #include "nexar/buffer_pool.h"
 #include "nexar/config.h"
+#include "nexar/device.h"
 #include "nexar/export.h"
 #include "nexar/group.h"
 #include "nexar/ids.h"
@@ -51,6 +52,10 @@ struct JoinOptions {
 
   // Host memory for staging and buckets, which nodes of a process may share; empty: one of its own, of config.memory_budget.
   std::shared_ptr<BufferPool> pool{};
+
+  // Whose memory a Buffer<Device> is that names no adapter, and a Communicator's pointers are; empty: the host's. Each buffer may name
+  // another.
+  std::shared_ptr<DeviceAdapter> adapter{};
 };
 
 struct LocalOptions {
@@ -68,6 +73,10 @@ struct LocalOptions {
 
   // Host memory for staging and buckets, shared by all of them; empty: one for each, of config.memory_budget.
   std::shared_ptr<BufferPool> pool{};
+
+  // Whose memory a Buffer<Device> is that names no adapter, and a Communicator's pointers are; empty: the host's. Each buffer may name
+  // another.
+  std::shared_ptr<DeviceAdapter> adapter{};
 };
 
 // How large transfers to and from a peer travel: by TCP lanes where there are some, else by its QUIC link. Lanes are opened when the first

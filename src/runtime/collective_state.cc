@@ -1,11 +1,13 @@
 #include "runtime/collective_state.h"
 
 #include <cstdint>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/hash.h"
 #include "plan/phases.h"
+#include "runtime/program.h"
 
 namespace nexar::runtime {
 namespace {
@@ -154,11 +156,11 @@ CollectiveState& CollectiveState::refuse(Error error) {
   return *this;
 }
 
-Error concurrent(const GroupRecord& group, OperationId operation) {
+Error concurrent(const GroupRecord& group, std::string_view call) {
   return invalid(
       fmt::format("{} was called on rank {} of a group while another collective of the same group was being called; they are "
                   "called one after the other",
-                  to_string(operation), group.rank));
+                  call, group.rank));
 }
 
 Result<void> run_state(NodeCore& core, GroupRecord& group, CollectiveState& state) {
@@ -172,7 +174,7 @@ Result<void> run_described(NodeCore& core, GroupRecord& group, OperationId opera
                            const Use& use) {
   if (auto checked = core.check_call(to_string(operation)); !checked) return checked;
   const CallTurn turn(group);
-  if (!turn) return concurrent(group, operation);
+  if (!turn) return concurrent(group, to_string(operation));
   CollectiveState state(core, group, operation, options);
   describe(state);
   if (auto result = run_state(core, group, state); !result) return result;
@@ -188,15 +190,21 @@ Operation start_described(const std::shared_ptr<NodeCore>& core, GroupRecord& gr
     state->completion.complete();
     return Operation(std::move(state));
   };
-  if (auto checked = core->check_call(to_string(operation)); !checked) return failed(std::move(checked).error());
-  const CallTurn turn(group);
-  if (!turn) return failed(concurrent(group, operation));
+  const bool of_program = CallOfProgram::take();
+  std::optional<CallTurn> turn;
+  if (!of_program) {
+    if (auto checked = core->check_call(to_string(operation)); !checked) return failed(std::move(checked).error());
+    if (!turn.emplace(group)) return failed(concurrent(group, to_string(operation)));
+  }
   auto state = std::make_shared<CollectiveState>(*core, group, operation, options);
   describe(*state);
   std::shared_ptr<OperationState> handle(state, &state->operation());
   handle->core = core;
   count(group, *state);
-  core->start(*handle);
+  if (of_program)
+    core->begin_for_program(*handle);
+  else
+    core->start(*handle);
   return Operation(std::move(handle));
 }
 

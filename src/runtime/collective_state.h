@@ -54,7 +54,7 @@ class CollectiveState {
 };
 
 // What is said to a thread that calls while another does.
-Error concurrent(const GroupRecord& group, OperationId operation);
+Error concurrent(const GroupRecord& group, std::string_view call);
 
 // Gives a call that has been described to the engine, and waits for its end.
 Result<void> run_state(NodeCore& core, GroupRecord& group, CollectiveState& state);

@@ -100,6 +100,7 @@ std::uint64_t Group::id() const { return record_->id; }
 bool Group::shares_memory() const { return record_->direct != nullptr; }
 const Config& Group::config() const { return core_->config(); }
 const std::shared_ptr<BufferPool>& Group::pool() const { return core_->pool(); }
+const std::shared_ptr<DeviceAdapter>& Group::adapter() const { return core_->adapter(); }
 
 std::optional<Rank> Group::world_rank(Rank rank) const {
   if (!record_->has(rank)) return std::nullopt;

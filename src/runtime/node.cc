@@ -71,7 +71,7 @@ Result<std::vector<Node>> Node::local(int n, const LocalOptions& options) {
     Result<io::Address> address = address_of(options, rank);
     if (!address) return std::move(address).error();
     NodeCore::Options core_options{
-        .identity = &*identity, .config = options.config, .address = *address, .log = options.log, .pool = options.pool};
+        .identity = &*identity, .config = options.config, .address = *address, .log = options.log, .pool = options.pool, .adapter = options.adapter};
     if (!options.places.empty()) core_options.network_namespace = options.places[rank].network_namespace;
     Result<std::shared_ptr<NodeCore>> core = NodeCore::open(core_options);
     if (!core) return std::move(core).error();

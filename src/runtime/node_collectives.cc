@@ -45,13 +45,6 @@ void NodeCore::add_collective_events(mesh::Events& events) {
   };
 }
 
-Sequence NodeCore::next_sequence(mesh::GroupId group) {
-  Sequence next = 0;
-  const CallGate::Pass pass(gate_);
-  if (pass) engine_->run([&] { next = collectives_->last_entered(group) + 1; });
-  return next;
-}
-
 GroupRecord* NodeCore::add_group(mesh::GroupId id, std::vector<Rank> members, Rank rank) {
   GroupRecord* record = nullptr;
   const CallGate::Pass pass(gate_);

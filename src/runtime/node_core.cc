@@ -33,6 +33,7 @@ LogSink serialised(LogSink sink, std::shared_ptr<std::mutex> mutex) {
 NodeCore::NodeCore(const Options& options)
     : config_(options.config),
       pool_(options.pool != nullptr ? options.pool : BufferPool::make(options.config.memory_budget)),
+      adapter_(options.adapter != nullptr ? options.adapter : std::make_shared<CpuAdapter>()),
       authority_(options.identity->authority),
       node_(options.identity->certificate.node()),
       network_namespace_(options.network_namespace),
@@ -41,6 +42,7 @@ NodeCore::NodeCore(const Options& options)
 NodeCore::~NodeCore() {
   engine_.reset();
   if (direct_poller_ != nullptr) loop_->remove_poller(*direct_poller_);
+  if (programs_.poller != nullptr) loop_->remove_poller(*programs_.poller);
   endpoint_.reset();  // before those whom its links call
   host_.reset();
 }
@@ -125,9 +127,11 @@ Result<void> NodeCore::close() {
       stop(operation);
     }
     cancel_offers(closed);
+    cancel_programs(closed);
     for (const auto& [nonce, ping] : std::exchange(pings_, {})) ping->completion.complete();
     if (rpc_ != nullptr) rpc_->begin_close(Error(ErrorCode::kPeerLost, fmt::format("rank {} closes its node", rank_)).with_rank(rank_));
   });
+  wait_for_programs();
   if (rpc_ != nullptr) finish_handlers();
   engine_->run([this] {
     if (mesh_ != nullptr) mesh_->leave(fmt::format("rank {} leaves", rank_));

@@ -2,13 +2,15 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc makes one operation of several, node_rpc.cc
-// calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts, for the node itself and for observers.
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc
+// makes one operation of several, node_programs.cc has operations that make several calls, node_rpc.cc calls and serves, node_liveness.cc
+// finds out who is lost and ends the world, node_counters.cc counts, for the node itself and for observers.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -36,6 +38,7 @@
 #include "mesh/mesh.h"
 #include "nexar/buffer_pool.h"
 #include "nexar/config.h"
+#include "nexar/device.h"
 #include "nexar/log.h"
 #include "nexar/message.h"
 #include "nexar/node.h"
@@ -59,13 +62,14 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   struct Options {
     const crypto::Identity* identity = nullptr;
     Config config{};
-    io::Address address{};               // to listen at
-    std::uint16_t port_first = 0;        // the first free port of a range, instead of the address's; 0: no range
-    std::uint16_t port_last = 0;         // inclusive
-    std::string network_namespace{};     // a path; empty: this one
-    LogSink log{};                       // empty: standard error
-    std::shared_ptr<BufferPool> pool{};  // empty: one of its own, of memory_budget
-    const cluster::Token* token = nullptr;  // with it, whoever has it may look at the node
+    io::Address address{};                     // to listen at
+    std::uint16_t port_first = 0;              // the first free port of a range, instead of the address's; 0: no range
+    std::uint16_t port_last = 0;               // inclusive
+    std::string network_namespace{};           // a path; empty: this one
+    LogSink log{};                             // empty: standard error
+    std::shared_ptr<BufferPool> pool{};        // empty: one of its own, of memory_budget
+    std::shared_ptr<DeviceAdapter> adapter{};  // empty: the host's
+    const cluster::Token* token = nullptr;     // with it, whoever has it may look at the node
   };
 
   // Opens the node's port. It has no view yet: who calls is told to come again.
@@ -85,6 +89,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   const cluster::Places& places() const { return *places_; }
   const Config& config() const { return config_; }
   const std::shared_ptr<BufferPool>& pool() const { return pool_; }
+  const std::shared_ptr<DeviceAdapter>& adapter() const { return adapter_; }
   const io::Address& address() const { return address_; }
 
   // Whether a call may be made here and now; the second form also on a node that is closed, where waiting is short.
@@ -114,7 +119,12 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   // engine and then has the parts' buffers for itself. Cancelling it cancels the parts.
   static Operation compound(const std::shared_ptr<NodeCore>& core, std::vector<Operation> parts, std::function<Result<void>()> conclude);
 
-  // The number that the next collective of a group will have, when what was called before has begun.
+  // An operation that makes several calls (program.h), and the calls that it makes.
+  static Operation start_program(const std::shared_ptr<NodeCore>& core, GroupRecord& group, std::shared_ptr<Program> program);
+  void begin_for_program(OperationState& operation);
+  static void stop_for_program(Operation& call, const Error& reason);
+
+  // The number that the next collective of a group will have; waits until what was called before has begun.
   Sequence next_sequence(mesh::GroupId group);
 
   Result<std::optional<Status>> probe(mesh::GroupId group, Rank from, std::optional<Tag> tag);
@@ -145,6 +155,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<Status> wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel_inside(OperationState& operation, const Error& verdict);
   Result<void> wait_for_farewells();
+  void wait_for_programs();
   void finish_handlers();
 
   // Engine.
@@ -168,6 +179,8 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
 
   // Operations (node_operations.cc).
   void begin(OperationState& operation);
+  void enter(OperationState& operation);
+  void begin_collective(OperationState& operation);
   void finish(OperationState& operation, Result<Status> result);
   void stop(OperationState& operation);
 
@@ -185,6 +198,31 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void attach_parts(OperationState& whole);
   void on_part_ended(OperationState& whole);
   void stop_parts(OperationState& whole);
+
+  // Programs (node_programs.cc).
+  class ProgramPoller;
+  struct RunningProgram {
+    std::shared_ptr<Program> program;
+    OperationState* operation;  // until it has ended
+    mesh::GroupId group;
+    collective::DirectGroup* direct;
+    bool in_line = true;  // until all its calls have begun
+  };
+  struct InLine {  // one of these
+    std::shared_ptr<Program> program{};
+    OperationState* call = nullptr;
+    std::unique_ptr<collective::Call> withdrawn{};  // the place of a call that was cancelled while it waited
+    std::function<void()> visitor{};                // is told when all before it have begun
+    base::Time since{};                             // when a call came
+  };
+  void begin_program(OperationState& operation);
+  bool step_programs();
+  void leave_line(RunningProgram& one);
+  void begin_lined(OperationState& operation, base::Time since);
+  bool line_up(OperationState& operation);
+  void withdraw_from_line(OperationState& operation);
+  void stop_program(OperationState& operation);
+  void cancel_programs(const Error& error);
 
   // Liveness (node_liveness.cc).
   void beat();
@@ -209,6 +247,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::optional<cluster::Places> places_;
   const Config config_;
   const std::shared_ptr<BufferPool> pool_;
+  const std::shared_ptr<DeviceAdapter> adapter_;
   const crypto::Certificate authority_;
   const NodeId node_;
   const std::string network_namespace_;
@@ -224,7 +263,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<transport::tcp::Listener> listener_;  // where TCP lanes are wanted and the port could be opened
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
-  std::unique_ptr<cluster::Observers> observers_;  // of a node that has a token
+  std::unique_ptr<cluster::Observers> observers_;         // of a node that has a token
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
   std::unique_ptr<cluster::HostFormation> host_;          // likewise
   std::unique_ptr<rpc::Service> rpc_;                     // likewise
@@ -232,8 +271,18 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<io::Timer> collective_timer_;
   std::list<std::unique_ptr<MemoryOffer>> offers_;  // of groups that are being made
   std::unique_ptr<io::Poller> direct_poller_;       // from the first group that shares memory on
-  std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread
-  std::vector<OperationState*> active_;  // in any order; each knows its place
+  std::list<GroupRecord> groups_;                   // changed on the engine; each of them is for any thread
+  std::vector<OperationState*> active_;             // in any order; each knows its place
+
+  struct ProgramWork {
+    std::list<RunningProgram> running;                  // in the order of their calls
+    std::map<mesh::GroupId, std::deque<InLine>> lines;  // of groups that have one; a program is first in each
+    std::unique_ptr<io::Poller> poller;                 // from the first program on
+    std::unique_ptr<io::Timer> timer;                   // while a device has to be polled
+    bool stepping = false;
+    Completion* over = nullptr;  // of who waits until there is none
+  };
+  ProgramWork programs_;
 
   bool agreeing_ = false;  // everybody is linked, and whether the world shares memory is being found out
   Completion formed_;

@@ -67,6 +67,7 @@ Result<std::shared_ptr<NodeCore>> open_port(const JoinOptions& options, const cr
                          .port_last = ports.last,
                          .log = options.log,
                          .pool = options.pool,
+                         .adapter = options.adapter,
                          .token = &token};
   Result<std::shared_ptr<NodeCore>> opened = NodeCore::open(core);
   if (opened) return opened;

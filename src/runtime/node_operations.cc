@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "runtime/node_core.h"
+#include "runtime/program.h"
 
 namespace nexar::runtime {
 namespace {
@@ -67,13 +68,18 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
   if (!engine_->wait(operation.completion, deadline(limit)) && operation.kind == OperationState::Kind::kCollective) {
-    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
-                                                                    operation.collective->descriptor.to_text(), base::format_duration(*limit)))
-                                 .with_rank(operation.group->rank));
+    cancel_inside(operation,
+                  Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
+                                                         operation.collective->descriptor.to_text(), base::format_duration(*limit)))
+                      .with_rank(operation.group->rank));
   } else if (!operation.completion.is_done() && operation.kind == OperationState::Kind::kCompound) {
     cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for a collective of {} parts no longer than {}", rank_,
                                                                     operation.parts.size(), base::format_duration(*limit)))
                                  .with_rank(rank_));
+  } else if (!operation.completion.is_done() && operation.kind == OperationState::Kind::kProgram) {
+    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
+                                                                    operation.program->name(), base::format_duration(*limit)))
+                                 .with_rank(operation.group->rank));
   } else if (!operation.completion.is_done()) {
     cancel_inside(operation,
                   Error(ErrorCode::kTimeout, fmt::format("{} did not end within {}", describe(operation), base::format_duration(*limit))));
@@ -95,6 +101,7 @@ void NodeCore::cancel_inside(OperationState& operation, const Error& verdict) {
     operation.verdict = verdict;
     stop(operation);
   });
+  if (operation.kind == OperationState::Kind::kProgram) engine_->wait(operation.completion);  // a device takes its time
 }
 
 void NodeCore::set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback) {
@@ -158,9 +165,8 @@ Result<std::optional<Status>> NodeCore::probe(mesh::GroupId group, Rank from, st
 
 void NodeCore::begin(OperationState& operation) {
   if (closed_.load(std::memory_order_acquire)) return finish(operation, closed_error());
-  operation.active = true;
-  operation.active_at = active_.size();
-  active_.push_back(&operation);
+  if (operation.kind == OperationState::Kind::kProgram) return begin_program(operation);
+  enter(operation);
   if (operation.kind == OperationState::Kind::kSend) {
     operation.send.done = [this, &operation](Result<void> result) {
       if (result)
@@ -170,10 +176,7 @@ void NodeCore::begin(OperationState& operation) {
     };
     mesh_->send(operation.send);
   } else if (operation.kind == OperationState::Kind::kCollective) {
-    operation.collective->done = [this, &operation](Result<void> result) {
-      finish(operation, result ? Result<Status>(Status{}) : Result<Status>(std::move(result).error()));
-    };
-    collectives_->begin(*operation.collective);
+    if (!line_up(operation)) begin_collective(operation);
   } else if (operation.kind == OperationState::Kind::kCall) {
     begin_call(operation);
   } else {
@@ -182,9 +185,27 @@ void NodeCore::begin(OperationState& operation) {
   }
 }
 
+// What ends when the node is closed.
+void NodeCore::enter(OperationState& operation) {
+  operation.active = true;
+  operation.active_at = active_.size();
+  active_.push_back(&operation);
+}
+
+void NodeCore::begin_collective(OperationState& operation) {
+  operation.collective->done = [this, &operation](Result<void> result) {
+    finish(operation, result ? Result<Status>(Status{}) : Result<Status>(std::move(result).error()));
+  };
+  collectives_->begin(*operation.collective);
+}
+
 void NodeCore::stop(OperationState& operation) {
   if (operation.kind == OperationState::Kind::kCompound)
     stop_parts(operation);
+  else if (operation.kind == OperationState::Kind::kProgram)
+    stop_program(operation);
+  else if (operation.lined)
+    withdraw_from_line(operation);
   else if (operation.kind == OperationState::Kind::kSend)
     mesh_->cancel(operation.send);
   else if (operation.kind == OperationState::Kind::kCollective)
@@ -196,7 +217,9 @@ void NodeCore::stop(OperationState& operation) {
 }
 
 void NodeCore::finish(OperationState& operation, Result<Status> result) {
-  if (std::exchange(operation.active, false) && operation.kind != OperationState::Kind::kCompound) {  // whose parts stand there
+  const bool listed =
+      operation.kind != OperationState::Kind::kCompound && operation.kind != OperationState::Kind::kProgram;  // their parts are
+  if (std::exchange(operation.active, false) && listed) {
     active_.back()->active_at = operation.active_at;
     active_[operation.active_at] = active_.back();
     active_.pop_back();

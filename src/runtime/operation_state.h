@@ -19,11 +19,12 @@
 namespace nexar::runtime {
 
 class NodeCore;
+class Program;
 struct GroupRecord;
 
 // Owned by the caller's Operation, or by a blocking call's stack. The engine holds a pointer between start and completion.
 struct OperationState {
-  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective, kCompound, kCall };
+  enum class Kind : std::uint8_t { kNone, kSend, kReceive, kCollective, kCompound, kProgram, kCall };
 
   Kind kind = Kind::kNone;
   std::shared_ptr<NodeCore> core;  // of an Operation; a blocking call needs none
@@ -39,6 +40,8 @@ struct OperationState {
   std::function<Result<void>()> conclude;
   std::shared_ptr<OperationState*> running;  // itself until it ends, for what is posted about it
 
+  std::shared_ptr<Program> program;  // of what goes on step by step (program.h)
+
   // Written on the engine before the completion is done, read after it.
   std::optional<Result<Status>> result;
   Completion completion;
@@ -47,9 +50,10 @@ struct OperationState {
 
   // Touched on the engine only.
   bool active = false;
+  bool lined = false;               // a collective that waits for its turn (node_programs.cc)
   OperationState* whole = nullptr;  // the compound that waits for it
   std::size_t parts_left = 0;
-  std::size_t active_at = 0;  // its place among the node's active operations
+  std::size_t active_at = 0;     // its place among the node's active operations
   std::optional<Error> verdict;  // replaces the error of a cancellation
   std::function<void(const Result<Status>&)> callback;
   std::optional<io::EventDescriptor> event;

@@ -107,7 +107,7 @@ constexpr int kSpinsOfDirect = 20;
 Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
   if (auto checked = core.check_call(to_string(call.operation)); !checked) return checked;
   const CallTurn turn(group);
-  if (!turn) return concurrent(group, call.operation);
+  if (!turn) return concurrent(group, to_string(call.operation));
   if (is_for_caller(group, options, call)) {
     DirectGroup& direct = *group.direct;
     if (const DirectGroup::Known* known = know(direct, call); known != nullptr) {

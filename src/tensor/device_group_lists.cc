@@ -1,13 +1,17 @@
 // Lists of buffers over devices, and messages.
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "nexar/buffer_pool.h"
 #include "nexar/device_group.h"
+#include "runtime/program.h"
 #include "tensor/pipeline.h"
 #include "tensor/staged_call.h"
 
@@ -20,8 +24,10 @@ using tensor::host_reaches;
 // Many buffers seen as one after the other.
 class Concatenation {
  public:
-  explicit Concatenation(std::span<const Buffer<Device>> buffers) : buffers_(buffers) {
-    for (const Buffer<Device>& buffer : buffers) {
+  Concatenation(const Concatenation&) = delete;
+  Concatenation& operator=(const Concatenation&) = delete;
+  explicit Concatenation(std::vector<Buffer<Device>> buffers) : buffers_(std::move(buffers)) {
+    for (const Buffer<Device>& buffer : buffers_) {
       if (buffer.bytes() > 0 && !first_) first_ = &buffer;
       bytes_ = buffer.bytes() > std::numeric_limits<std::uint64_t>::max() - bytes_ ? std::numeric_limits<std::uint64_t>::max()
                                                                                    : bytes_ + buffer.bytes();
@@ -31,7 +37,7 @@ class Concatenation {
   std::uint64_t bytes() const { return bytes_; }
   Buffer<Device> representative() const { return first_ != nullptr ? *first_ : Buffer<Device>(); }
 
-  Result<void> check(DataType type) const {
+  std::optional<Error> what_is_wrong(DataType type) const {
     for (const Buffer<Device>& buffer : buffers_) {
       if (buffer.bytes() == 0) continue;
       if (buffer.adapter() == nullptr || buffer.at().is_null())
@@ -42,7 +48,7 @@ class Concatenation {
       if (buffer.bytes() % size_of(type) != 0)
         return invalid(fmt::format("{} bytes are no whole number of elements of {}", buffer.bytes(), to_string(type)));
     }
-    return {};
+    return std::nullopt;
   }
 
   // Where bytes [first, first + bytes) are.
@@ -61,7 +67,7 @@ class Concatenation {
  private:
   static Error invalid(const std::string& what) { return Error(ErrorCode::kInvalidArgument, "all_reduce_bucketed: " + what); }
 
-  std::span<const Buffer<Device>> buffers_;
+  const std::vector<Buffer<Device>> buffers_;
   const Buffer<Device>* first_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
@@ -72,34 +78,61 @@ Result<void> wait_for(DeviceAdapter& adapter, const DeviceCompletion& done) {
   return done.result();
 }
 
+std::vector<TensorView> views_on_host(std::span<const Buffer<Device>> buffers, DataType type) {
+  std::vector<TensorView> tensors;
+  for (const Buffer<Device>& buffer : buffers) tensors.push_back({host_address(buffer), buffer.bytes() / size_of(type)});
+  return tensors;
+}
+
+bool host_reaches_all(std::span<const Buffer<Device>> buffers) {
+  return std::all_of(buffers.begin(), buffers.end(), [](const Buffer<Device>& buffer) { return host_reaches(buffer); });
+}
+
+std::vector<Buffer<Device>> with_adapters(std::span<const Buffer<Device>> buffers, const Group& group) {
+  std::vector<Buffer<Device>> all;
+  for (const Buffer<Device>& buffer : buffers) all.push_back(tensor::with_adapter(buffer, group));
+  return all;
+}
+
+// All buffers, one after the other, in pieces.
+Operation start_list(std::vector<Buffer<Device>> buffers, DataType type, const Reduction& op, const CallOptions& options,
+                     const Group& group, const DeviceGroupOptions& cut) {
+  const auto all = std::make_shared<const Concatenation>(std::move(buffers));
+  const std::size_t element = size_of(type);
+  const std::uint64_t bytes = std::max<std::uint64_t>(1, tensor::piece_bytes(group, cut) / element) * element;
+  const tensor::CallClock clock(options);
+  tensor::Pieces pieces;
+  pieces.name = "all_reduce_bucketed";
+  pieces.count = std::max<std::uint64_t>(1, all->bytes() / bytes + (all->bytes() % bytes != 0));
+  pieces.in_bytes = pieces.out_bytes = std::min(bytes, all->bytes());
+  pieces.in_place = true;
+  pieces.in = pieces.out = [all, bytes](std::uint64_t piece) { return all->regions(piece * bytes, bytes); };
+  pieces.start = [all, bytes, element, group, type, op, clock](std::uint64_t piece, std::byte* in, std::byte* out) {
+    return group.start_all_reduce(in, out, std::min(bytes, all->bytes() - piece * bytes) / element, type, op, clock.options_now());
+  };
+  pieces.deadline = clock.deadline();
+  return runtime::start_program(group, std::make_shared<tensor::Pipeline>(group, all->representative(), all->representative(),
+                                                                          std::move(pieces), cut.slots, all->what_is_wrong(type)));
+}
+
 }  // namespace
+
+Operation DeviceGroup::start_all_reduce_bucketed(std::span<const Buffer<Device>> buffers, DataType type, const Reduction& op,
+                                                 const CallOptions& options) const {
+  std::vector<Buffer<Device>> all = with_adapters(buffers, group_);
+  if (host_reaches_all(all)) return group_.start_all_reduce_bucketed(views_on_host(all, type), type, op, options);
+  return start_list(std::move(all), type, op, options, group_, options_);
+}
 
 Result<void> DeviceGroup::all_reduce_bucketed(std::span<const Buffer<Device>> buffers, DataType type, const Reduction& op,
                                               const CallOptions& options) const {
-  if (std::all_of(buffers.begin(), buffers.end(), [](const Buffer<Device>& buffer) { return host_reaches(buffer); })) {
-    std::vector<TensorView> tensors;
-    for (const Buffer<Device>& buffer : buffers) tensors.push_back({host_address(buffer), buffer.bytes() / size_of(type)});
-    return group_.all_reduce_bucketed(tensors, type, op, options);
-  }
-  const Concatenation all(buffers);
-  const Result<void> checked = all.check(type);
-  const std::uint64_t piece_bytes = options_.piece_bytes != 0 ? options_.piece_bytes : 2 * group_.config().pipeline_segment_bytes;
-  const std::uint64_t bytes = std::max<std::uint64_t>(1, piece_bytes / size_of(type)) * size_of(type);
-  tensor::Pieces pieces;
-  pieces.name = "all_reduce_bucketed";
-  pieces.count = std::max<std::uint64_t>(1, all.bytes() / bytes + (all.bytes() % bytes != 0));
-  pieces.in_bytes = pieces.out_bytes = std::min(bytes, all.bytes());
-  pieces.in_place = true;
-  pieces.in = pieces.out = [&](std::uint64_t piece) { return all.regions(piece * bytes, bytes); };
-  pieces.start = [&](std::uint64_t piece, std::byte* in, std::byte* out) {
-    if (!checked) return group_.start_decline(checked.error(), "all_reduce_bucketed");
-    return group_.start_all_reduce(in, out, std::min(bytes, all.bytes() - piece * bytes) / size_of(type), type, op, options);
-  };
-  if (!checked) pieces.in = pieces.out = [](std::uint64_t) { return std::vector<DeviceRegion>(); };
-  return tensor::Pipeline(group_, all.representative(), all.representative(), std::move(pieces)).run(options_.slots);
+  std::vector<Buffer<Device>> all = with_adapters(buffers, group_);
+  if (host_reaches_all(all)) return group_.all_reduce_bucketed(views_on_host(all, type), type, op, options);
+  return tensor::finish(start_list(std::move(all), type, op, options, group_, options_));
 }
 
-Result<void> DeviceGroup::send(const Buffer<Device>& buffer, Rank to, Tag tag) const {
+Result<void> DeviceGroup::send(const Buffer<Device>& given, Rank to, Tag tag) const {
+  const Buffer<Device> buffer = tensor::with_adapter(given, group_);
   if (host_reaches(buffer)) return group_.send(host_address(buffer), buffer.bytes(), to, tag);
   Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
   if (!memory) return std::move(memory).error();
@@ -109,7 +142,8 @@ Result<void> DeviceGroup::send(const Buffer<Device>& buffer, Rank to, Tag tag) c
   return group_.send(memory->data(), buffer.bytes(), to, tag);
 }
 
-Result<Status> DeviceGroup::recv(const Buffer<Device>& buffer, Rank from, TagFilter tag) const {
+Result<Status> DeviceGroup::recv(const Buffer<Device>& given, Rank from, TagFilter tag) const {
+  const Buffer<Device> buffer = tensor::with_adapter(given, group_);
   if (host_reaches(buffer)) return group_.recv(host_address(buffer), buffer.bytes(), from, tag);
   Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
   if (!memory) return std::move(memory).error();

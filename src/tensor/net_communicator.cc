@@ -18,10 +18,18 @@ std::uint64_t bytes_of(std::uint64_t n, std::uint64_t count, DataType type) {
   return bytes;
 }
 
+CommunicatorOptions with_adapter(CommunicatorOptions options, const Group& group) {
+  if (options.adapter == nullptr) options.adapter = group.adapter();
+  return options;
+}
+
 class NetCommunicator final : public Communicator {
  public:
   NetCommunicator(Group group, CommunicatorOptions options, std::shared_ptr<Node> node)
-      : node_(std::move(node)), options_(std::move(options)), stream_(options_), group_(std::move(group), options_.pieces) {}
+      : node_(std::move(node)),
+        options_(with_adapter(std::move(options), group)),
+        stream_(options_),
+        group_(std::move(group), options_.pieces) {}
 
   int world_size() const override { return group_.group().size(); }
   Rank rank() const override { return group_.group().rank(); }

@@ -24,6 +24,7 @@ class Slices {
   static Slices one(std::uint64_t count) { return Slices(std::span(&count, 1)); }
   static Slices even(int n, std::uint64_t count) { return Slices(std::vector<std::uint64_t>(static_cast<std::size_t>(n), count)); }
 
+  const std::vector<std::uint64_t>& counts() const { return counts_; }
   std::uint64_t longest() const { return counts_.empty() ? 0 : *std::max_element(counts_.begin(), counts_.end()); }
 
   // The bytes of all, or nothing when there is no number for them.

@@ -1,4 +1,4 @@
-// A collective over memory that the host does not reach, in pieces.
+// A collective over memory of a device: the group's own where the host reaches the memory, and in pieces where it does not.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include "nexar/data_type.h"
 #include "nexar/device_group.h"
 #include "nexar/group.h"
+#include "nexar/operation.h"
 #include "nexar/result.h"
 #include "tensor/slices.h"
 
@@ -36,22 +37,41 @@ struct StagedCall {
   Buffer<Device> send{};
   Slices in{};  // of send
   Buffer<Device> recv{};
-  Slices out{};               // of recv
-  std::uint64_t longest = 0;  // elements of the longest slice of any rank
-  std::uint64_t width = 1;    // slices of the widest buffer of any rank
-  bool in_place = false;      // `in` and `out` of a piece are the same memory
+  Slices out{};                  // of recv
+  std::uint64_t longest = 0;     // elements of the longest slice of any rank
+  bool agrees = false;           // `longest` is what this rank knows, and the longest of any rank is found out first
+  std::uint64_t width = 1;       // slices of the widest buffer of any rank
+  bool in_place = false;         // `in` and `out` of a piece are the same memory
+  std::optional<Error> wrong{};  // with the arguments of this rank
   CallOptions options{};
-  std::function<Operation(const Piece&)> start{};
+  std::function<Operation(const Piece&)> start{};  // outlives the call that describes it
 };
 
-// Runs it. Arguments that are wrong on this rank alone end it everywhere.
-Result<void> run(const StagedCall& call, const Group& group, const DeviceGroupOptions& options);
+// Arguments that are wrong on this rank alone end it everywhere.
+Operation start(StagedCall call, const Group& group, const DeviceGroupOptions& options);
 
-// Whether the host reaches all memory of these buffers, and where.
+Result<void> finish(Operation operation);
+
+// The options of a call's parts: a deadline is of the whole call, and a part has what is left of it.
+class CallClock {
+ public:
+  explicit CallClock(const CallOptions& options);
+  CallOptions options_now() const;
+  std::optional<std::chrono::steady_clock::time_point> deadline() const;
+
+ private:
+  CallOptions options_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+// Bytes of the longest piece.
+std::uint64_t piece_bytes(const Group& group, const DeviceGroupOptions& options);
+
+// A buffer that says whose memory it is: one that does not is of the node's adapter.
+Buffer<Device> with_adapter(const Buffer<Device>& buffer, const Group& group);
+
+// Whether the host reaches all memory of such a buffer, and where.
 bool host_reaches(const Buffer<Device>& buffer);
 void* host_address(const Buffer<Device>& buffer);
-
-// kInvalidArgument when `buffer` is too short for its slices, or nowhere.
-Result<void> check_buffer(std::string_view call, const Buffer<Device>& buffer, const Slices& slices, DataType type);
 
 }  // namespace nexar::tensor

@@ -50,6 +50,16 @@ void FakeAdapter::fail_after(std::size_t steps) {
   fail_after_ = steps;
 }
 
+void FakeAdapter::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void FakeAdapter::release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+}
+
 std::size_t FakeAdapter::pending() const {
   const std::lock_guard lock(mutex_);
   return steps_.size();
@@ -103,6 +113,7 @@ bool FakeAdapter::poll() {
   std::vector<Step> ended;
   {
     const std::lock_guard lock(mutex_);
+    if (held_) return false;
     for (Step& step : steps_)
       if (step.polls_left-- == 0) ended.push_back(step);
     std::erase_if(steps_, [](const Step& step) { return step.polls_left < 0; });

@@ -47,6 +47,10 @@ class FakeAdapter final : public DeviceAdapter {
   // The step that is posted after `steps` more ends with kDevice and does nothing.
   void fail_after(std::size_t steps);
 
+  // While it is held no step ends.
+  void hold();
+  void release();
+
   std::size_t pending() const;        // steps that were posted and have not ended
   std::size_t most_pending() const;   // at one time
   std::size_t posted() const;         // ever
@@ -89,6 +93,7 @@ class FakeAdapter final : public DeviceAdapter {
   std::uintptr_t next_address_ = std::uintptr_t{1} << 60;    // beyond what a process can have
   std::vector<Step> steps_;
   std::optional<std::size_t> fail_after_;
+  bool held_ = false;
   std::size_t posted_ = 0;
   std::size_t most_pending_ = 0;
   std::set<std::uint64_t> registered_;

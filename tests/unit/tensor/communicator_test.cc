@@ -2,15 +2,20 @@
 #include "nexar/communicator.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "device/fake_adapter.h"
 #include "nexar/node.h"
+#include "nexar/seed.h"
 #include "tensor/ranks.h"
 
 namespace nexar {
@@ -195,6 +200,114 @@ TEST(NetCommunicator, SplitsAgainAndAgain) {
   });
 }
 
+// A seed, and a thread for each rank that joins it.
+void join_world(int ranks, const std::function<void(std::unique_ptr<Communicator>)>& work, const CommunicatorOptions& options = {},
+                Transport transport = Transport::kAuto) {
+  SeedCredentials credentials = SeedCredentials::make().value();
+  const std::string token = credentials.token();
+  const Seed seed = Seed::start({.listen = "127.0.0.1:0", .world = ranks, .credentials = std::move(credentials)}).value();
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      JoinOptions join;
+      join.config.transport = transport;
+      join.seed = seed.address();
+      join.token = token;
+      join.rank = rank;
+      Result<std::unique_ptr<Communicator>> joined = Communicator::join(join, options);
+      ASSERT_TRUE(joined) << joined.error().to_string();
+      EXPECT_EQ((*joined)->rank(), rank);
+      work(*std::move(joined));
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<std::int32_t> members_of(Communicator& part, Rank me) {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(part.world_size()));
+  const std::int32_t mine = me;
+  part.all_gather(&mine, ranks.data(), 1, DataType::kI32).value();
+  return ranks;
+}
+
+TEST(JoinedCommunicator, MakesEveryCallAndItsPartsOutliveIt) {
+  for (const Transport transport : {Transport::kAuto, Transport::kNet}) {
+    join_world(
+        4,
+        [](std::unique_ptr<Communicator> world) {
+          const Rank me = world->rank();
+          EXPECT_EQ(world->world_size(), 4);
+          use_everything(*world, nullptr);
+          // Rank 3 is in none; the others come in reverse order.
+          std::unique_ptr<Communicator> three = world->split(me == 3 ? std::nullopt : std::optional(0), -me).value();
+          EXPECT_EQ(three == nullptr, me == 3);
+          if (three == nullptr) return;  // and leaves
+          world.reset();                 // the node stays as long as a part does
+          use_everything(*three, nullptr);
+          EXPECT_EQ(members_of(*three, me), (std::vector<std::int32_t>{2, 1, 0}));
+          std::unique_ptr<Communicator> two = three->split(me == 2 ? std::nullopt : std::optional(5), me).value();
+          EXPECT_EQ(two == nullptr, me == 2);
+          three.reset();
+          if (two == nullptr) return;
+          use_everything(*two, nullptr);
+          EXPECT_EQ(members_of(*two, me), (std::vector<std::int32_t>{0, 1}));
+          // Nobody gives a color: nobody gets anything, and the communicator goes on.
+          EXPECT_EQ(two->split(std::nullopt, 0).value(), nullptr);
+          use_everything(*two, nullptr);
+        },
+        {}, transport);
+  }
+}
+
+TEST(JoinedCommunicator, TakesItsNodesAdapterOrItsOwn) {
+  auto of_node = std::make_shared<FakeAdapter>(3);
+  auto its_own = std::make_shared<FakeAdapter>(4);
+  LocalOptions options;
+  options.adapter = of_node;
+  const std::vector<Node> nodes = Node::local(2, options).value();
+  on_all_ranks(nodes, [&](const Group& group) {
+    use_everything(*Communicator::net(group, {.pieces = {.piece_bytes = 24}}), of_node);
+    use_everything(*Communicator::net(group, {.adapter = its_own, .pieces = {.piece_bytes = 24}}), its_own);
+    const std::unique_ptr<Communicator> part = Communicator::net(group, {.adapter = its_own})->split(0, 0).value();
+    use_everything(*part, its_own);
+  });
+  EXPECT_GT(of_node->posted(), 0u);
+  join_world(2, [&](std::unique_ptr<Communicator> world) { use_everything(*world, its_own); }, {.adapter = its_own});
+}
+
+TEST(JoinedCommunicator, HasParallelGroupsThatSplitFurther) {
+  join_world(8, [](std::unique_ptr<Communicator> world) {
+    const int r = world->rank();
+    const ParallelLayout layout{.tp = 2, .pp = 2, .dp = 2, .ep = 2};
+    CommunicatorGroup parallel = CommunicatorGroup::make(*world, layout).value();
+    world.reset();
+    EXPECT_EQ(members_of(parallel.tensor(), r), (std::vector<std::int32_t>{r / 2 * 2, r / 2 * 2 + 1}));
+    EXPECT_EQ(members_of(parallel.pipeline(), r), (std::vector<std::int32_t>{r / 4 * 4 + r % 2, r / 4 * 4 + r % 2 + 2}));
+    EXPECT_EQ(members_of(parallel.data(), r), (std::vector<std::int32_t>{r % 4, r % 4 + 4}));
+    EXPECT_EQ(members_of(parallel.expert(), r), (std::vector<std::int32_t>{r % 4, r % 4 + 4}));
+    for (Communicator* part : {&parallel.tensor(), &parallel.pipeline(), &parallel.data(), &parallel.expert()})
+      use_everything(*part, nullptr);
+    const std::unique_ptr<Communicator> alone = parallel.data().split(parallel.data().rank(), 0).value();
+    EXPECT_EQ(alone->world_size(), 1);
+    use_everything(*alone, nullptr);
+  });
+}
+
+TEST(JoinedCommunicator, SaysWhyItCouldNot) {
+  JoinOptions nowhere;
+  nowhere.seed = "127.0.0.1:9";
+  nowhere.token = "no token";
+  const Result<std::unique_ptr<Communicator>> joined = Communicator::join(nowhere);
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), ErrorCode::kInvalidArgument) << joined.error().to_string();
+  const std::vector<Node> nodes = Node::local(2).value();
+  on_all_ranks(nodes, [](const Group& group) {
+    const Result<CommunicatorGroup> wrong = CommunicatorGroup::make(*Communicator::net(group), {.tp = 3});
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code(), ErrorCode::kInvalidArgument);
+    ASSERT_TRUE(group.barrier());
+  });
+}
+
 TEST(NetCommunicator, EventsGoToTheDevicesStream) {
   const std::vector<Node> nodes = Node::local(1).value();
   auto fake = std::make_shared<FakeAdapter>();
@@ -218,12 +331,7 @@ TEST(CommunicatorGroup, HasACommunicatorForEachAxis) {
     const std::unique_ptr<Communicator> world = Communicator::net(group);
     const ParallelLayout layout{.tp = 2, .pp = 1, .dp = 4, .ep = 2};
     const CommunicatorGroup parallel = CommunicatorGroup::make(*world, layout).value();
-    const auto members = [&](Communicator& part) {
-      std::vector<std::int32_t> ranks(static_cast<std::size_t>(part.world_size()));
-      const std::int32_t me = group.rank();
-      part.all_gather(&me, ranks.data(), 1, DataType::kI32).value();
-      return ranks;
-    };
+    const auto members = [&](Communicator& part) { return members_of(part, group.rank()); };
     const int r = group.rank();
     EXPECT_EQ(members(parallel.tensor()), (std::vector<std::int32_t>{r / 2 * 2, r / 2 * 2 + 1}));
     EXPECT_EQ(members(parallel.pipeline()), (std::vector<std::int32_t>{r}));

@@ -197,6 +197,21 @@ TEST_P(CompressedTest, ManyAreInFlight) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CompressedTest, testing::Range(1, 10), [](const auto& ranks) { return std::to_string(ranks.param); });
 
+// The same by messages: what is added up does not depend on how it came.
+class CompressedOverNet : public testing::TestWithParam<int> {};
+
+TEST_P(CompressedOverNet, IsTheModelBitForBitWithItsResiduals) {
+  LocalOptions options;
+  options.config.transport = Transport::kNet;
+  const std::vector<Node> nodes = Node::local(GetParam(), options).value();
+  for (const Pointer& compressor : {Compressor::top_k(0.1).value(), Compressor::int8(), Compressor::sign()}) {
+    compare_with_model<float>(nodes, compressor, 300, ReduceOp::kSum);
+    compare_with_model<bf16>(nodes, compressor, 100, ReduceOp::kAvg);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CompressedOverNet, testing::Range(1, 10), [](const auto& ranks) { return std::to_string(ranks.param); });
+
 // Sends what is not zero, so that lengths differ between ranks.
 class NonZeros : public Compressor {
  public:
@@ -298,7 +313,8 @@ TEST(Compressed, WhatCannotBeCompressedIsRefused) {
   expect_refused(call(4, DataType::kF32, ReduceOp::kSum, nullptr), ErrorCode::kInvalidArgument, "no compressor");
   expect_refused(call(4, DataType::kF32, ReduceOp::kSum, top_k, true), ErrorCode::kInvalidArgument, "null");
   expect_refused(call(~std::uint64_t{0} / 2, DataType::kF32, ReduceOp::kSum, top_k), ErrorCode::kInvalidArgument, "do not fit");
-  expect_refused(call(4, DataType::kF64, ReduceOp::kSum, std::make_shared<NonZeros>()), ErrorCode::kInvalidArgument, "does not compress f64");
+  expect_refused(call(4, DataType::kF64, ReduceOp::kSum, std::make_shared<NonZeros>()), ErrorCode::kInvalidArgument,
+                 "does not compress f64");
 }
 
 TEST(Compressed, MoreMemoryThanAllowedIsRefusedBeforeItIsTaken) {
@@ -308,12 +324,12 @@ TEST(Compressed, MoreMemoryThanAllowedIsRefusedBeforeItIsTaken) {
   const Pointer int8 = Compressor::int8();
   std::vector<float> memory(500);
   expect_refused(outcomes(nodes,
-                      [&](const Group& world) {
-                        // Nothing of the tensor is touched: a terabyte at an address that is not there is refused as well.
-                        return world.all_reduce_compressed(memory.data(), std::uint64_t{1} << 38, DataType::kF32, ReduceOp::kSum, int8,
-                                                           nullptr);
-                      }),
-             ErrorCode::kOverloaded, "compressed_all_reduce_max_bytes is 1000");
+                          [&](const Group& world) {
+                            // Nothing of the tensor is touched: a terabyte at an address that is not there is refused as well.
+                            return world.all_reduce_compressed(memory.data(), std::uint64_t{1} << 38, DataType::kF32, ReduceOp::kSum, int8,
+                                                               nullptr);
+                          }),
+                 ErrorCode::kOverloaded, "compressed_all_reduce_max_bytes is 1000");
 }
 
 TEST(Compressed, ARankThatFailsAloneEndsItForAllAndIsNamed) {
