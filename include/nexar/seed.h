@@ -1,7 +1,7 @@
 // The rendezvous at which nodes become a world.
 //
 // A cluster has two artefacts. The seed file holds the authority's key and the cluster's secret; it stays where the seed runs. The join
-// token names that key and holds the secret; every node needs it. Whoever has the token may join; whoever has the file decides who is who.
+// token names that key and holds the secret; every node needs it. Who has the token may join or look; who has the file decides who is who.
 //
 //   Seed seed = Seed::start({.listen = "0.0.0.0:7070", .world = 4, .credentials = SeedCredentials::make().value()}).value();
 //   // every process, on any host:
