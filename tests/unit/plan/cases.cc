@@ -133,6 +133,11 @@ std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t 
   return calls;
 }
 
+std::vector<Call> calls_in_turn(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, std::uint64_t turn) {
+  const std::vector<Hosts> layouts = algorithm.has(kTwoLevel) ? layouts_for(size) : std::vector<Hosts>();
+  return calls_of(algorithm, size, count, segments, layouts.empty() ? Hosts() : layouts[turn % layouts.size()]);
+}
+
 std::vector<const Algorithm*> every_algorithm() {
   std::vector<const Algorithm*> all;
   for (std::uint8_t id = 1; id <= kOperationIdMax; ++id)

@@ -36,6 +36,9 @@ std::vector<Hosts> layouts_for(Rank size);
 std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments);
 std::vector<Call> calls_of(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, const Hosts& hosts);
 
+// The same with one of the layouts, another for every `turn`: for tests that cannot try all with everything.
+std::vector<Call> calls_in_turn(const Algorithm& algorithm, Rank size, std::uint64_t count, int segments, std::uint64_t turn);
+
 // Of all operations.
 std::vector<const Algorithm*> every_algorithm();
 
