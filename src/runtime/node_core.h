@@ -2,8 +2,9 @@
 //
 // Public calls come in on any thread; they check their arguments, post to the engine and wait there. What is below `// Engine` is touched
 // only by the thread that drives. One source for each verb: node_core.cc opens and closes, node_formation.cc forms the world,
-// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc makes one operation of several, node_rpc.cc
-// calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc counts.
+// node_operations.cc sends and receives, node_collectives.cc runs collectives, node_memory.cc has them share memory, node_compounds.cc
+// makes one operation of several, node_rpc.cc calls and serves, node_liveness.cc finds out who is lost and ends the world, node_counters.cc
+// counts.
 #pragma once
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include "cluster/losses.h"
 #include "cluster/view.h"
 #include "collective/collectives.h"
+#include "collective/host_lending.h"
 #include "crypto/identity.h"
 #include "io/epoll_loop.h"
 #include "io/event_descriptor.h"
@@ -140,6 +142,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Result<Status> wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit);
   void cancel_inside(OperationState& operation, const Error& verdict);
   Result<void> wait_for_farewells();
+  OperationState* first_unstopped() const;
   void finish_handlers();
 
   // Engine.
@@ -215,14 +218,15 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::optional<mesh::LaneEnvironment> lanes_;
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
+  std::unique_ptr<collective::HostLending> lending_;      // likewise
   std::unique_ptr<cluster::HostFormation> host_;          // likewise
   std::unique_ptr<rpc::Service> rpc_;                     // likewise
   std::unique_ptr<collective::Collectives> collectives_;  // likewise
   std::unique_ptr<io::Timer> collective_timer_;
   std::list<std::unique_ptr<MemoryOffer>> offers_;  // of groups that are being made
   std::unique_ptr<io::Poller> direct_poller_;       // from the first group that shares memory on
-  std::list<GroupRecord> groups_;  // changed on the engine; each of them is for any thread
-  std::vector<OperationState*> active_;  // in any order; each knows its place
+  std::list<GroupRecord> groups_;                   // changed on the engine; each of them is for any thread
+  std::vector<OperationState*> active_;             // in any order; each knows its place
 
   bool agreeing_ = false;  // everybody is linked, and whether the world shares memory is being found out
   Completion formed_;

@@ -67,9 +67,10 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
   if (!engine_->wait(operation.completion, deadline(limit)) && operation.kind == OperationState::Kind::kCollective) {
-    cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
-                                                                    operation.collective->descriptor.to_text(), base::format_duration(*limit)))
-                                 .with_rank(operation.group->rank));
+    cancel_inside(operation,
+                  Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
+                                                         operation.collective->descriptor.to_text(), base::format_duration(*limit)))
+                      .with_rank(operation.group->rank));
   } else if (!operation.completion.is_done() && operation.kind == OperationState::Kind::kCompound) {
     cancel_inside(operation, Error(ErrorCode::kTimeout, fmt::format("rank {} waited for a collective of {} parts no longer than {}", rank_,
                                                                     operation.parts.size(), base::format_duration(*limit)))
@@ -89,12 +90,14 @@ void NodeCore::cancel(OperationState& operation, const Error& verdict) {
     gate_.wait_for_exit();
 }
 
+// A collective that has lent memory ends when nobody reads it any more.
 void NodeCore::cancel_inside(OperationState& operation, const Error& verdict) {
   engine_->run([&] {
     if (!operation.active) return;
     operation.verdict = verdict;
     stop(operation);
   });
+  engine_->wait(operation.completion);
 }
 
 void NodeCore::set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback) {

@@ -1,6 +1,8 @@
 #include "runtime/plain_call.h"
 
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 #include "io/clock.h"
 #include "runtime/collective_state.h"
@@ -13,6 +15,9 @@ using enum OperationId;
 
 // More elements are left to where sizes are checked with care.
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 40;
+
+// As long as close() waits for the others.
+constexpr std::chrono::seconds kReadersLimit(5);
 
 void describe(CollectiveState& state, const PlainCall& call) {
   if (call.type) state.elements(call.count, *call.type);
@@ -41,7 +46,8 @@ Sizes sizes_of(const PlainCall& call, std::uint64_t bytes, std::uint64_t ranks, 
   }
 }
 
-// Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is wrong.
+// Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is
+// wrong.
 bool lie_well(const PlainCall& call, std::uint64_t bytes, const GroupRecord& group) {
   const Sizes sizes = sizes_of(call, bytes, static_cast<std::uint64_t>(group.size()), call.root == group.rank);
   if ((sizes.send > 0 && call.send == nullptr) || (sizes.recv > 0 && call.recv == nullptr)) return false;
@@ -86,13 +92,22 @@ const DirectGroup::Known* know(DirectGroup& direct, const PlainCall& call) {
   return &known;
 }
 
+// Until nobody reads any more what was lent, for as long as a node that closes waits for the others.
+void wait_for_readers(DirectGroup& direct, Sequence sequence) {
+  const base::Time deadline = io::real_clock().now() + kReadersLimit;
+  for (Rank rank = 0; rank < direct.area().ranks(); ++rank)
+    while (!direct.area().has_left(rank, sequence) && io::real_clock().now() < deadline)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
 Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call,
                        collective::direct::Operation& begun) {
   CollectiveState state(core, group, call.operation, options);
   describe(state, call);
   state.call().begun = &begun;
   Result<void> result = run_state(core, group, state);
-  begun.stop(collective::direct::Outcome::kCancelled);  // nobody has taken it where the node was closed meanwhile
+  if (begun.stop(collective::direct::Outcome::kCancelled) != collective::direct::Outcome::kDone && begun.has_lent())
+    wait_for_readers(*group.direct, begun.call().sequence);  // nobody has taken it where the node was closed meanwhile
   return result;
 }
 
@@ -117,8 +132,7 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
       if (direct.fits(there)) {
         there.sequence = direct.take_number(known->call);
         collective::direct::Operation operation(direct.area(), there);
-        const auto outcome =
-            collective::direct::run_while_moving(operation, direct.spin(), core.config().spin, io::real_clock());
+        const auto outcome = collective::direct::run_while_moving(operation, direct.spin(), core.config().spin, io::real_clock());
         if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
         direct.done();
         return {};

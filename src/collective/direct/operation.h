@@ -26,6 +26,7 @@ class Operation {
  public:
   // Enters the call: from here on peers know that this rank is in it. `call` and what it points to stay until the operation is over.
   Operation(Area& area, const Call& call);
+  ~Operation() { stop_reading(); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -52,6 +53,9 @@ class Operation {
     const std::byte* output;  // the same of its result, of which it has published a slice
   };
 
+  // Finds out whether somebody lends, where that decides how the call is done. False while it is not known.
+  bool agree();
+
   // Each does one piece of work if it can be done; whether it did.
   bool publish();
   bool reduce_slice();
@@ -71,6 +75,7 @@ class Operation {
   bool wants_result() const { return call_.operation == OperationId::kAllReduce || area_.rank() == call_.root; }
 
   void lend();
+  void stop_reading();
   void copy_in(std::uint64_t round);
   void copy_out(std::uint64_t round);
   void gather_slices(std::uint64_t round);
@@ -84,7 +89,9 @@ class Operation {
 
   Area& area_;
   const Call& call_;
-  const Pattern pattern_;
+  Pattern pattern_;
+  bool agreed_ = true;  // it is known how the call is done
+  Rank agreed_cursor_ = 0;
   bool lends_ = false;
   bool borrows_ = false;  // has found somebody's lent memory
   Loan loan_{};

@@ -36,6 +36,7 @@ class MemoryPort final : public mesh::StepPort {
   void tell(Rank peer, mesh::GroupId group, const wire::Probe& probe) override;
   void tell(Rank peer, mesh::GroupId group, const wire::ProbeReply& reply) override;
   const Error* departure(Rank) const override { return nullptr; }
+  bool is_gone(Rank) const override { return false; }
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
   // The epoch is over: everything ends with this.
