@@ -106,8 +106,9 @@ Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& op
   describe(state, call);
   state.call().begun = &begun;
   Result<void> result = run_state(core, group, state);
-  if (begun.stop(collective::direct::Outcome::kCancelled) != collective::direct::Outcome::kDone && begun.has_lent())
-    wait_for_readers(*group.direct, begun.call().sequence);  // nobody has taken it where the node was closed meanwhile
+  if (begun.is_over()) return result;
+  begun.stop(collective::direct::Outcome::kCancelled);  // nobody has taken it: the node was closed meanwhile
+  if (begun.has_lent()) wait_for_readers(*group.direct, begun.call().sequence);
   return result;
 }
 

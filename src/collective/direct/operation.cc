@@ -19,6 +19,16 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
   return first < second + bytes_b && second < first + bytes_a;
 }
 
+// What this rank has published comes before what it looks at.
+void order_before_looking() {
+#if defined(__SANITIZE_THREAD__)  // which does not know fences
+  static std::atomic<int> order = 0;
+  order.exchange(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 }  // namespace
 
 Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning()) {
@@ -73,7 +83,7 @@ Outcome Operation::step() {
   if (outcome_ != Outcome::kWaiting) return outcome_;
   bool moved = false;
   while (publish() || reduce_slice() || take()) moved = true;
-  if (outcome_ == Outcome::kWaiting && settle()) return end(Outcome::kDone);
+  if (outcome_ == Outcome::kWaiting && settle() && nobody_disagrees()) return end(Outcome::kDone);
   if (outcome_ == Outcome::kWaiting && !moved && ++fruitless_ % kStepsPerLook == 0) look_at(blocked_on_);
   if (news_) {
     news_ = false;
@@ -164,6 +174,27 @@ bool Operation::take() {
 }
 
 bool Operation::settle() { return taken_ == pattern_.rounds && published_ == pattern_.rounds && (!lends_ || all_left(left_cursor_)); }
+
+// Who waits for nobody looks whether somebody else has published for another call, so that of two who take themselves for the root at
+// least the later one finds out.
+bool Operation::nobody_disagrees() {
+  if (!pattern_.publishes || pattern_.sources.size() > 1 || (pattern_.sources.size() == 1 && !pattern_.sources.contains(area_.rank())))
+    return true;
+  order_before_looking();
+  for (Rank rank = 0; rank < pattern_.ranks; ++rank)
+    for (const unsigned slot : {0U, 1U}) {
+      if (rank == area_.rank()) continue;
+      const Header& header = area_.header(rank, slot);
+      if (header.position.load(std::memory_order_acquire) >> kRoundBits != at(0) >> kRoundBits) continue;
+      const std::uint64_t theirs = header.fingerprint.load(std::memory_order_relaxed);
+      if (theirs == call_.fingerprint || theirs == kGivenUp) continue;
+      mismatch_ = {rank, theirs};
+      blocked_on_ = rank;
+      end(Outcome::kMismatch);
+      return false;
+    }
+  return true;
+}
 
 bool Operation::all_published(std::uint64_t round, Rank& cursor) {
   const Position wanted = at(round);

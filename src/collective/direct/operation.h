@@ -40,6 +40,7 @@ class Operation {
   // again before Area::has_left holds for every member that lives.
   bool has_lent() const { return lends_; }
 
+  bool is_over() const { return outcome_ != Outcome::kWaiting; }
   const Call& call() const { return call_; }
   Rank blocked_on() const { return blocked_on_; }
   std::uint64_t rounds() const { return pattern_.rounds; }
@@ -65,6 +66,7 @@ class Operation {
   bool all_published(std::uint64_t round, Rank& cursor);
   bool all_reduced(std::uint64_t round, Rank& cursor);
   bool all_left(Rank& cursor);
+  bool nobody_disagrees();
   bool accept(Rank rank, const Header& header);
   bool stands(Rank rank);
   bool lenders_stand();
