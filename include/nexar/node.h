@@ -114,6 +114,13 @@ struct RpcCounters {
   std::uint64_t threads = 0;  // that run handlers, or are ready to
 };
 
+// Shared buffers (shared_buffer.h) that ranks of this host read in place.
+struct LendingCounters {
+  std::uint64_t lent = 0;        // of this rank, mapped by all other ranks of its host
+  std::uint64_t borrowed = 0;    // of the others, mapped here
+  std::uint64_t bytes_lent = 0;  // that this rank's collectives gave without copying them
+};
+
 // A snapshot of everything a node counts.
 struct NodeCounters {
   std::vector<PeerCounters> peers;           // by rank
@@ -124,6 +131,7 @@ struct NodeCounters {
   std::uint64_t protocol_errors = 0;         // peers disconnected because of an impossible frame
   std::uint64_t frames_of_other_epochs = 0;  // drained
   RpcCounters rpc;
+  LendingCounters lending;
 };
 
 // Move-only; owns its links and threads. Groups and operations keep what they need of it, but end when it is closed. The destructor closes.

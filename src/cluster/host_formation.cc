@@ -40,6 +40,7 @@ Result<void> HostFormation::open() {
   Result<std::unique_ptr<transport::shm::Endpoint>> endpoint = transport::shm::Endpoint::open(environment_.loop, environment_.random);
   if (!endpoint) return std::move(endpoint).error();
   endpoint_ = *std::move(endpoint);
+  endpoint_->set_loans(environment_.loans);
   if (passes_segment()) {
     const int ranks = places_.local_size(self_);
     Result<std::shared_ptr<HostSegment>> segment =

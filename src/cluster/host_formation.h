@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -22,6 +23,7 @@
 #include "transport/link.h"
 #include "transport/shm/endpoint.h"
 #include "transport/shm/listener.h"
+#include "transport/shm/loan.h"
 #include "wire/host_messages.h"
 
 namespace nexar::cluster {
@@ -35,7 +37,8 @@ class HostFormation {
     io::Loop& loop;
     io::Random& random;
     const base::Logger& log;
-    std::string network_namespace{};  // in which unix sockets are found; a path, empty: this one
+    std::string network_namespace{};               // in which unix sockets are found; a path, empty: this one
+    transport::shm::LoanHandler* loans = nullptr;  // who hears of memory that peers lend; null: nobody
   };
   struct Events {
     std::function<transport::LinkHandler&(Rank)> handler{};                    // of the link that is agreed on
@@ -75,6 +78,9 @@ class HostFormation {
   // The segment of this host and epoch; null while there is none.
   std::shared_ptr<transport::shm::HostSegment> segment() const { return endpoint_ == nullptr ? nullptr : endpoint_->segment(); }
   std::shared_ptr<transport::shm::Bells> bells() const { return endpoint_ == nullptr ? nullptr : endpoint_->bells(); }
+
+  // Tells a local rank of memory that is lent. False when it is not reached by memory, or too much waits to be told.
+  bool tell(int local, transport::shm::SentLoan loan) { return endpoint_ != nullptr && endpoint_->tell(local, std::move(loan)); }
 
  private:
   friend class HostPair;

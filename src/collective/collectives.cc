@@ -11,12 +11,14 @@
 namespace nexar::collective {
 namespace {
 
-// Tells those who share memory that nothing comes there.
-void leave_out(const Call& call, GroupState& group, Sequence sequence) {
-  if (call.begun != nullptr)
+// Tells those who share memory that nothing comes there. Whether they may still read memory that was lent.
+bool leave_out(const Call& call, GroupState& group, Sequence sequence) {
+  if (call.begun != nullptr) {
     call.begun->stop(direct::Outcome::kCancelled);
-  else if (group.direct != nullptr)
-    group.direct->skip(sequence);
+    return call.begun->has_lent();
+  }
+  if (group.direct != nullptr) group.direct->skip(sequence);
+  return false;
 }
 
 // What is known of a call that the engine has not seen, or has forgotten.
@@ -68,13 +70,14 @@ void Collectives::begin(Call& call) {
   if (call.begun != nullptr) group->direct->caller() = 0;  // the engine answers for it from here on
   if (const Error* over = environment_.port.verdict(); over != nullptr) {
     if (call.begun != nullptr && call.begun->step() == direct::Outcome::kDone) return std::exchange(call.done, nullptr)({});
-    return std::exchange(call.done, nullptr)(of_operation(*over, call.descriptor, sequence));
+    const bool lent = call.begun != nullptr && leave_out(call, *group, sequence);
+    return finish(call, *group, sequence, lent, of_operation(*over, call.descriptor, sequence));
   }
   if (const std::optional<Error> verdict = early_verdict(*group, sequence)) {
     group->remember({sequence, call.descriptor, *verdict});
     environment_.port.skip(group->id, sequence);
-    leave_out(call, *group, sequence);
-    return std::exchange(call.done, nullptr)(*verdict);
+    const bool lent = leave_out(call, *group, sequence);
+    return finish(call, *group, sequence, lent, *verdict);
   }
   if (call.refusal) return refuse(call, *group, sequence, *call.refusal);
   if (group->running.size() >= kInFlightMax)
@@ -104,24 +107,64 @@ void Collectives::refuse(Call& call, GroupState& group, Sequence sequence, const
   const Error verdict = verdict_for_others(error, group.self, call.descriptor, sequence);
   group.remember({sequence, std::nullopt, verdict});
   environment_.port.skip(group.id, sequence);
-  leave_out(call, group, sequence);
+  const bool lent = leave_out(call, group, sequence);
   for (Rank rank = 0; rank < group.size(); ++rank)
     if (rank != group.self)
       environment_.port.tell(group.members[static_cast<std::size_t>(rank)], group.id, wire::Verdict{sequence, verdict});
-  std::exchange(call.done, nullptr)(of_operation(error, call.descriptor, sequence));
+  finish(call, group, sequence, lent, of_operation(error, call.descriptor, sequence));
+}
+
+// The caller has its memory back when it is told.
+void Collectives::finish(Call& call, GroupState& group, Sequence sequence, bool lent, Result<void> result) {
+  if (result || !lent || all_left(group, sequence)) return std::exchange(call.done, nullptr)(std::move(result));
+  leaving_.push_back({&call, &group, sequence, std::move(result)});
+}
+
+bool Collectives::all_left(const GroupState& group, Sequence sequence) const {
+  for (Rank rank = 0; rank < group.size(); ++rank)
+    if (!group.direct->area().has_left(rank, sequence) && !environment_.port.is_gone(group.members[static_cast<std::size_t>(rank)]))
+      return false;
+  return true;
+}
+
+// Whoever is told may call again.
+bool Collectives::step_leaving() {
+  bool moved = false;
+  for (std::size_t i = 0; i < leaving_.size();) {
+    if (!all_left(*leaving_[i].group, leaving_[i].sequence)) {
+      ++i;
+      continue;
+    }
+    Leaving one = std::move(leaving_[i]);
+    leaving_.erase(leaving_.begin() + static_cast<std::ptrdiff_t>(i));
+    std::exchange(one.call->done, nullptr)(std::move(one.result));
+    moved = true;
+  }
+  return moved;
+}
+
+bool Collectives::is_leaving(const Call& call) const {
+  return std::any_of(leaving_.begin(), leaving_.end(), [&](const Leaving& one) { return one.call == &call; });
+}
+
+void Collectives::end_leaving() {
+  for (Leaving& one : std::exchange(leaving_, {})) std::exchange(one.call->done, nullptr)(std::move(one.result));
 }
 
 void Collectives::on_ended(Operation& operation, Result<void> result) {
   Call& call = operation.call();
-  operation.group().last_active = environment_.now();
-  std::erase(operation.group().running, &operation);
+  GroupState& group = operation.group();
+  const Sequence sequence = operation.sequence();
+  const bool lent = operation.has_lent();
+  group.last_active = environment_.now();
+  std::erase(group.running, &operation);
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return one.get() == &operation; });
   std::unique_ptr<Operation> one = std::move(*found);
   running_.erase(found);
   one->release();
   unused_.push_back(std::move(one));  // not destroyed here: it is what called
   call.running = nullptr;
-  std::exchange(call.done, nullptr)(std::move(result));
+  finish(call, group, sequence, lent, std::move(result));
 }
 
 void Collectives::cancel(Call& call, const Error& error) {
@@ -170,11 +213,12 @@ DirectGroup& Collectives::share_memory(mesh::GroupId id, DirectGroup::Memory mem
 bool Collectives::step_direct() {
   bool moved = false;
   for (DirectGroup* group : direct_groups_) moved = group->step() || moved;
-  return moved;
+  return (!leaving_.empty() && step_leaving()) || moved;
 }
 
 bool Collectives::awaits_direct() const {
-  return std::any_of(direct_groups_.begin(), direct_groups_.end(), [](const DirectGroup* group) { return group->is_waiting(); });
+  return !leaving_.empty() ||
+         std::any_of(direct_groups_.begin(), direct_groups_.end(), [](const DirectGroup* group) { return group->is_waiting(); });
 }
 
 void Collectives::end_epoch() {

@@ -35,7 +35,7 @@ class Collectives {
   struct Environment {
     mesh::StepPort& port;
     std::function<base::Time()> now;
-    std::function<void(base::Time)> wake_at;  // tick() is to be called then, and not later because of an earlier call
+    std::function<void(base::Time)> wake_at;                // tick() is to be called then, and not later because of an earlier call
     std::function<void(Rank, const std::string&)> expel{};  // a rank of the world whose words in shared memory make no sense, and why
   };
 
@@ -50,6 +50,11 @@ class Collectives {
 
   // Does what can be done in shared memory; whether there was anything.
   bool step_direct();
+
+  // A call that has ended without success, and is told so when nobody reads the memory any more that it has lent.
+  bool is_leaving(const Call& call) const;
+  // Tells all of them now: nobody is there to be waited for.
+  void end_leaving();
 
   // Whether something is left to do there, when others have done something.
   bool awaits_direct() const;
@@ -85,6 +90,9 @@ class Collectives {
   void refuse(Call& call, GroupState& group, Sequence sequence, const Error& error);
   void watch_from(base::Time time);
   void on_ended(Operation& operation, Result<void> result);
+  void finish(Call& call, GroupState& group, Sequence sequence, bool lent, Result<void> result);
+  bool all_left(const GroupState& group, Sequence sequence) const;
+  bool step_leaving();
   std::unique_ptr<Operation> unused();
 
   Environment environment_;
@@ -97,6 +105,14 @@ class Collectives {
   std::vector<std::unique_ptr<Operation>> running_;
   std::vector<std::unique_ptr<Operation>> unused_;
   std::vector<DirectGroup*> direct_groups_;
+
+  struct Leaving {
+    Call* call;
+    GroupState* group;
+    Sequence sequence;
+    Result<void> result;
+  };
+  std::vector<Leaving> leaving_;
   bool epoch_over_ = false;
   base::Time wake_at_ = base::Time::max();
 };

@@ -46,7 +46,7 @@ bool DirectGroup::supports(OperationId operation) {
 DirectGroup::DirectGroup(Memory memory, Rank rank, Rank ranks, direct::Spin spin, std::atomic<Sequence>& last_entered)
     : memory_(std::move(memory)),
       bell_(memory_),
-      area_(memory_.block.data(), layout(ranks), rank, &bell_),
+      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning),
       spin_(spin),
       last_entered_(last_entered) {}
 
@@ -93,18 +93,21 @@ void DirectGroup::skip(Sequence sequence) {
   if (running_ == nullptr) begin_next();
 }
 
-void DirectGroup::leave(const Member& member, Sequence sequence) {
+bool DirectGroup::leave(const Member& member, Sequence sequence) {
   if (is_running(member)) {
     running_->stop(direct::Outcome::kCancelled);
+    const bool lent = running_->has_lent();
     running_ = nullptr;
     queue_.pop_front();
-    return begin_next();
+    begin_next();
+    return lent;
   }
   const auto found = std::find_if(queue_.begin(), queue_.end(), [&](const Entry& entry) { return entry.member == &member; });
-  if (found == queue_.end()) return;
+  if (found == queue_.end()) return false;
   NEXAR_ASSERT(found->sequence == sequence, "a member has one call");
   found->member = nullptr;
   found->call = nullptr;
+  return false;
 }
 
 void DirectGroup::begin_next() {
@@ -133,7 +136,7 @@ bool DirectGroup::step() {
       continue;
     }
     const Rank rank = outcome == direct::Outcome::kMismatch ? running_->mismatch().rank : running_->blocked_on();
-    DirectEnd end{outcome, rank, std::move(*running_).error()};
+    DirectEnd end{outcome, rank, std::move(*running_).error(), outcome != direct::Outcome::kDone && running_->has_lent()};
     running_ = nullptr;
     queue_.pop_front();
     begin_next();

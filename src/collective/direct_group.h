@@ -33,6 +33,7 @@ struct DirectEnd {
   direct::Outcome outcome;
   Rank rank;           // whom it concerns, of kMismatch, kEnded and kNonsense
   Result<void> error;  // of kOpFailed
+  bool lent;           // others may still read memory that this rank has lent
 };
 
 // Owned by the group's state, and lives as long as the node.
@@ -41,8 +42,10 @@ class DirectGroup {
   struct Memory {
     std::shared_ptr<const transport::shm::HostSegment> segment;
     std::shared_ptr<const transport::shm::Bells> bells;
-    std::vector<int> others;  // local ranks of the other members, who may sleep
-    base::ByteSpan block;     // of layout().bytes(); one member has initialised it
+    std::vector<int> others;                           // local ranks of the other members, who may sleep
+    base::ByteSpan block;                              // of layout().bytes(); one member has initialised it
+    std::shared_ptr<const direct::Lending> lending{};  // all members have one, or none
+    direct::Tuning tuning{};                           // the same for all
   };
 
   static direct::Layout layout(Rank ranks) { return {ranks, direct::kSlotBytes}; }
@@ -87,7 +90,8 @@ class DirectGroup {
 
   // `call` stays until the member has left or was told the end. `begun` is null, or what a caller's thread has begun of it.
   void enter(Member& member, const direct::Call& call, direct::Operation* begun);
-  void leave(const Member& member, Sequence sequence);
+  // Whether others may still read memory that this rank has lent in the call.
+  bool leave(const Member& member, Sequence sequence);
   // A number that has ended before anything was done in the area.
   void skip(Sequence sequence);
 

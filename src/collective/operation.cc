@@ -20,6 +20,7 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   seen_.clear();
   stages_.begin(call);
   settles_with_.reset();
+  lent_ = false;
   around_.port.enter(steps_);
   begun_ = true;
   in_memory_ = goes_by_memory();
@@ -73,7 +74,7 @@ void Operation::check() {
 }
 
 void Operation::end(Result<void> result, bool tell) {
-  if (std::exchange(in_memory_, false)) group_->direct->leave(*this, steps_.sequence);
+  if (std::exchange(in_memory_, false) && group_->direct->leave(*this, steps_.sequence)) lent_ = true;
   around_.port.leave(steps_);
   run_.reset();
   around_.scratch.give(std::exchange(scratch_, {}));

@@ -61,6 +61,9 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   GroupState& group() const { return *group_; }
   wire::Progress progress() const { return in_memory_ ? group_->direct->progress(*this) : run_.progress(); }
 
+  // After it has ended without success: whether others may still read the user's memory.
+  bool has_lent() const { return lent_; }
+
   // Ends it for a reason of this rank's, which the others are told.
   void fail(const Error& error);
   // Ends it because another rank has; nobody is told.
@@ -119,6 +122,7 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   bool in_memory_ = false;              // it runs in the group's area
   direct::Call direct_call_{};          // then
   std::optional<Rank> settles_with_{};  // it is over there, for a reason that this rank knows
+  bool lent_ = false;                   // it did not succeed there, and others may still read memory that it has lent
 
   bool moved_ = false;  // since the last tick
   base::Time last_moved_{};

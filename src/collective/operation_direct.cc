@@ -25,6 +25,7 @@ bool Operation::goes_by_memory() {
 
 void Operation::on_direct_end(DirectEnd end_there) {
   moved_ = true;
+  lent_ = end_there.lent;
   switch (end_there.outcome) {
     case direct::Outcome::kDone: return end({}, false);
     case direct::Outcome::kOpFailed: return fail(end_there.error.error());

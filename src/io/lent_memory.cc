@@ -5,10 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include <fmt/format.h>
@@ -39,6 +45,49 @@ Error not_to_be_had(std::size_t bytes, int number) {
   return kernel_error(fmt::format("cannot make {} bytes of shared memory", bytes), number);
 }
 
+// Where lent memory is in this process, as the heap knows where its blocks are: calls are given addresses.
+class Places {
+ public:
+  void add(const std::shared_ptr<LentMemory>& memory) {
+    const std::unique_lock lock(mutex_);
+    places_.emplace(memory->bytes().data(), memory);
+    count_.store(places_.size(), std::memory_order_relaxed);
+  }
+
+  // Before the addresses can be used for something else.
+  void remove(const std::byte* first) {
+    const std::unique_lock lock(mutex_);
+    places_.erase(first);
+    count_.store(places_.size(), std::memory_order_relaxed);
+    freed_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Whoever asks has the memory from whoever made it, and so sees the count that includes it.
+  std::shared_ptr<LentMemory> containing(const std::byte* byte) const {
+    if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+    std::shared_ptr<LentMemory> memory;  // outlives the lock: it may be the last that holds the memory
+    const std::shared_lock lock(mutex_);
+    const auto after = places_.upper_bound(byte);
+    if (after != places_.begin()) memory = std::prev(after)->second.lock();
+    const bool contains = memory != nullptr && byte < memory->bytes().data() + memory->bytes().size();
+    return contains ? memory : nullptr;
+  }
+
+  std::uint64_t freed() const { return freed_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<const std::byte*, std::weak_ptr<LentMemory>, std::less<>> places_;
+  std::atomic<std::size_t> count_ = 0;
+  std::atomic<std::uint64_t> freed_ = 0;
+};
+
+// Never destroyed: a buffer may be a global.
+Places& lent_places() {
+  static Places& places = *new Places;
+  return places;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<LentMemory>> LentMemory::create(std::size_t bytes) {
@@ -54,10 +103,20 @@ Result<std::shared_ptr<LentMemory>> LentMemory::create(std::size_t bytes) {
   if (memory == MAP_FAILED) return not_to_be_had(bytes, errno);
   std::shared_ptr<LentMemory> lent(new LentMemory(std::move(fd), {static_cast<std::byte*>(memory), bytes}));
   if (fcntl(lent->fd(), F_ADD_SEALS, kSeals) != 0) return kernel_error("cannot seal shared memory", errno);
+  lent_places().add(lent);
   return lent;
 }
 
-LentMemory::~LentMemory() { munmap(bytes_.data(), bytes_.size()); }
+LentMemory::~LentMemory() {
+  lent_places().remove(bytes_.data());
+  munmap(bytes_.data(), bytes_.size());
+}
+
+std::shared_ptr<LentMemory> LentMemory::containing(const void* byte) {
+  return lent_places().containing(static_cast<const std::byte*>(byte));
+}
+
+std::uint64_t LentMemory::freed() { return lent_places().freed(); }
 
 Result<std::unique_ptr<BorrowedMemory>> BorrowedMemory::map(FileDescriptor fd, std::size_t bytes) {
   struct stat facts {};

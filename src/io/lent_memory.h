@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/bytes.h"
@@ -12,10 +13,16 @@ namespace nexar::io {
 
 // The owner's side. Sealed when it is made: the mapping here is the only one that can ever write, and the size never changes, so that
 // reading it is never a signal. Thread: any.
-class LentMemory {
+class LentMemory : public std::enable_shared_from_this<LentMemory> {
  public:
   // `bytes` zeros, all of them there from the beginning. kOverloaded when there is not so much memory, kInvalidArgument for none.
   static Result<std::shared_ptr<LentMemory>> create(std::size_t bytes);
+
+  // The memory of this process in which that byte lies; null when it lies in none. Costs nothing while there is none.
+  static std::shared_ptr<LentMemory> containing(const void* byte);
+
+  // How many have been freed in this process: who keeps track of them looks again when this has changed.
+  static std::uint64_t freed();
 
   ~LentMemory();
   LentMemory(const LentMemory&) = delete;

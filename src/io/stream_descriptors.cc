@@ -65,9 +65,9 @@ Result<ReceivedDescriptors> StreamSocket::read_with_descriptors(base::ByteSpan b
   ReceivedDescriptors received{*transferred, {}};
   if (count < 0) return received;
   received.descriptors = take_descriptors(message);
-  if ((message.msg_flags & MSG_CTRUNC) == 0) return received;
-  return Error(ErrorCode::kRefused,
-               fmt::format("{} passed more than {} descriptors at once, or more than this process may open", peer_, kDescriptorsMax));
+  received.incomplete = (message.msg_flags & MSG_CTRUNC) != 0;
+  if (!received.incomplete || received.descriptors.size() < kDescriptorsMax) return received;
+  return Error(ErrorCode::kRefused, fmt::format("{} passed more than {} descriptors at once", peer_, kDescriptorsMax));
 }
 
 }  // namespace nexar::io

@@ -49,6 +49,7 @@ struct PeerCredentials {
 struct ReceivedDescriptors {
   Transferred transferred;
   std::vector<FileDescriptor> descriptors;
+  bool incomplete = false;  // this process may not open all that came
 };
 
 // What a read or write moves; for writing the bytes are not changed.

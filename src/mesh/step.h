@@ -115,6 +115,9 @@ class StepPort {
   // That a peer has left, or null.
   virtual const Error* departure(Rank peer) const = 0;
 
+  // Whether there is no link to a peer any more, or it has left: it reads nothing that was lent to it, or discards it.
+  virtual bool is_gone(Rank peer) const = 0;
+
   // That the epoch is over, or null.
   virtual const Error* verdict() const = 0;
 };

@@ -261,6 +261,8 @@ const Error* Steps::departure(Rank rank) const {
   return departure ? &*departure : nullptr;
 }
 
+bool Steps::is_gone(Rank rank) const { return peer(rank).link() == nullptr || departure(rank) != nullptr; }
+
 void Steps::tell(Rank rank, GroupId group, const wire::Verdict& verdict) { peer(rank).control().send(verdict, group); }
 void Steps::tell(Rank rank, GroupId group, const wire::Probe& probe) { peer(rank).control().send(probe, group); }
 void Steps::tell(Rank rank, GroupId group, const wire::ProbeReply& reply) { peer(rank).control().send(reply, group); }

@@ -59,6 +59,7 @@ class Steps final : public StepPort {
   void tell(Rank peer, GroupId group, const wire::ProbeReply& reply) override;
   void early_sources(const StepOperation& operation, std::vector<Rank>& peers) const override;
   const Error* departure(Rank rank) const override;
+  bool is_gone(Rank rank) const override;
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
   // Of lanes. Where a message that begins goes: into a receive, into memory of ours, or nowhere.

@@ -121,10 +121,9 @@ Result<void> NodeCore::close() {
     if (host_ != nullptr) host_->stop("this node closes");
     const Error closed = closed_error();
     end_formation(closed);
-    while (!active_.empty()) {
-      OperationState& operation = *active_.back();
-      operation.verdict = closed;
-      stop(operation);
+    while (OperationState* operation = first_unstopped()) {
+      operation->verdict = closed;
+      stop(*operation);
     }
     cancel_offers(closed);
     cancel_programs(closed);
@@ -137,11 +136,22 @@ Result<void> NodeCore::close() {
     if (mesh_ != nullptr) mesh_->leave(fmt::format("rank {} leaves", rank_));
   });
   Result<void> drained = wait_for_farewells();
+  engine_->run([this] {
+    if (collectives_ != nullptr) collectives_->end_leaving();  // who has not answered is not waited for any longer
+  });
   gate_.shut();
   engine_->run([this] { endpoint_->flush(); });  // what was posted before has run now
   engine_->stop();
   gate_.open_exit();
   return drained;
+}
+
+// Those that only wait until nobody reads their memory any more have been stopped.
+OperationState* NodeCore::first_unstopped() const {
+  const auto found = std::find_if(active_.rbegin(), active_.rend(), [this](const OperationState* one) {
+    return one->kind != OperationState::Kind::kCollective || !collectives_->is_leaving(*one->collective);
+  });
+  return found == active_.rend() ? nullptr : *found;
 }
 
 Result<void> NodeCore::wait_for_farewells() {

@@ -30,6 +30,7 @@
 #include "cluster/token.h"
 #include "cluster/view.h"
 #include "collective/collectives.h"
+#include "collective/host_lending.h"
 #include "crypto/identity.h"
 #include "io/epoll_loop.h"
 #include "io/event_descriptor.h"
@@ -156,6 +157,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void cancel_inside(OperationState& operation, const Error& verdict);
   Result<void> wait_for_farewells();
   void wait_for_programs();
+  OperationState* first_unstopped() const;
   void finish_handlers();
 
   // Engine.
@@ -265,6 +267,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   std::unique_ptr<cluster::Formation> formation_;
   std::unique_ptr<cluster::Observers> observers_;         // of a node that has a token
   std::unique_ptr<mesh::Mesh> mesh_;                      // from form() on
+  std::unique_ptr<collective::HostLending> lending_;      // likewise
   std::unique_ptr<cluster::HostFormation> host_;          // likewise
   std::unique_ptr<rpc::Service> rpc_;                     // likewise
   std::unique_ptr<collective::Collectives> collectives_;  // likewise

@@ -95,6 +95,7 @@ NodeCounters NodeCore::count() const {
   counters.protocol_errors = protocol_errors_;
   counters.frames_of_other_epochs = mesh_->frames_of_other_epochs();
   counters.rpc = rpc_counters();
+  counters.lending = {lending_->lent(), lending_->borrowed(), lending_->bytes_lent()};
   return counters;
 }
 

@@ -26,8 +26,8 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     heartbeats_.resize(view_.members.size());
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events(), mesh::EagerLimits{}, lanes_ ? &*lanes_ : nullptr);
     const rpc::PeerLimits peer_limits{config_.rpc_calls_per_peer, config_.rpc_bytes_per_peer};
-    rpc_ = std::make_unique<rpc::Service>(
-        *loop_, *mesh_, rpc::Limits{peer_limits, {config_.rpc_workers, config_.rpc_spare_workers, config_.rpc_queue}});
+    rpc_ = std::make_unique<rpc::Service>(*loop_, *mesh_,
+                                          rpc::Limits{peer_limits, {config_.rpc_workers, config_.rpc_spare_workers, config_.rpc_queue}});
     begin_collectives();
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
@@ -43,8 +43,12 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
 
 // Peers on this host are reached through memory if they can be: their links are the mesh's when that is decided.
 void NodeCore::form_host() {
+  lending_ = std::make_unique<collective::HostLending>(
+      collective::HostLending::Environment{[this](int local, transport::shm::SentLoan loan) { return host_->tell(local, std::move(loan)); },
+                                           [this] { engine_->post([this] { lending_->work(); }); }});
   host_ = std::make_unique<cluster::HostFormation>(
-      cluster::HostFormation::Environment{*loop_, io::system_random(), log_, network_namespace_}, rank_, view_, *places_, config_,
+      cluster::HostFormation::Environment{*loop_, io::system_random(), log_, network_namespace_, lending_.get()}, rank_, view_, *places_,
+      config_,
       cluster::HostFormation::Events{
           .handler = [this](Rank rank) -> transport::LinkHandler& { return mesh_->handler(rank); },
           .attach =
@@ -80,8 +84,9 @@ Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
       }
   });
   if (missing.empty())
-    return Error(ErrorCode::kTimeout, fmt::format("rank {} has links to everybody, and not all have said within {} whether they share memory",
-                                                  rank_, base::format_duration(limit)));
+    return Error(ErrorCode::kTimeout,
+                 fmt::format("rank {} has links to everybody, and not all have said within {} whether they share memory", rank_,
+                             base::format_duration(limit)));
   return Error(ErrorCode::kTimeout,
                fmt::format("rank {} has no link after {} to {}", rank_, base::format_duration(limit), fmt::join(causes, ", ")))
       .with_ranks(missing);

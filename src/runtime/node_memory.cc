@@ -1,7 +1,8 @@
 // Whether the members of a group share memory for its calls.
 //
-// Who shares memory with whom is known of every two ranks; a group uses it when each of its members shares it with all the others and has got
-// the group's block of it. All must come to the same decision, so they compare what each has, by messages, before the group's first call.
+// Who shares memory with whom is known of every two ranks; a group uses it when each of its members shares it with all the others and has
+// got the group's block of it. All must come to the same decision, so they compare what each has, by messages, before the group's first
+// call.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -19,14 +20,18 @@ namespace {
 // The group in which members compare: it has no call of a user's.
 mesh::GroupId comparing(mesh::GroupId group) { return base::hash64("memory of " + std::to_string(group)); }
 
-// Turns of the loop look into the areas of all groups. Before they block they tell the others that they wait for something there, if they do,
-// and look once more: while a caller's thread is in the area, the engine may well sleep and is not to be woken.
+// Turns of the loop look into the areas of all groups. Before they block they tell the others that they wait for something there, if they
+// do, and look once more: while a caller's thread is in the area, the engine may well sleep and is not to be woken.
 class DirectPoller final : public io::Poller {
  public:
-  DirectPoller(collective::Collectives& collectives, std::shared_ptr<transport::shm::HostSegment> segment, int local)
-      : collectives_(collectives), segment_(std::move(segment)), awaits_(segment_->rank(local).awaits) {}
+  DirectPoller(collective::Collectives& collectives, collective::HostLending& lending, std::shared_ptr<transport::shm::HostSegment> segment,
+               int local)
+      : collectives_(collectives), lending_(lending), segment_(std::move(segment)), awaits_(segment_->rank(local).awaits) {}
 
-  bool poll() override { return collectives_.step_direct(); }
+  bool poll() override {
+    if (lending_.is_due()) lending_.work();
+    return collectives_.step_direct();
+  }
   bool fall_asleep() override {
     if (!collectives_.awaits_direct()) return true;
     awaits_.store(1, std::memory_order_seq_cst);
@@ -36,6 +41,7 @@ class DirectPoller final : public io::Poller {
 
  private:
   collective::Collectives& collectives_;
+  collective::HostLending& lending_;
   const std::shared_ptr<transport::shm::HostSegment> segment_;
   std::atomic<std::uint32_t>& awaits_;
 };
@@ -66,8 +72,8 @@ void NodeCore::offer_memory(GroupRecord& group, std::function<void(Result<void>)
   if (closed_.load(std::memory_order_acquire)) return done(closed_error());
 
   MemoryOffer& offer = *offers_.emplace_back(std::make_unique<MemoryOffer>(MemoryOffer{group, std::move(done)}));
-  const bool shared = std::all_of(group.members.begin(), group.members.end(),
-                                  [&](Rank member) { return member == rank_ || host_->uses_memory(member); });
+  const bool shared =
+      std::all_of(group.members.begin(), group.members.end(), [&](Rank member) { return member == rank_ || host_->uses_memory(member); });
   if (shared) {
     const collective::direct::Layout layout = collective::DirectGroup::layout(group.size());
     if (const Result<base::ByteSpan> block = host_->segment()->block(group.id, layout.bytes())) {
@@ -101,16 +107,24 @@ void NodeCore::on_offers_compared(MemoryOffer& offer, Result<void> result) {
   const std::unique_ptr<MemoryOffer> kept = std::move(*found);
   offers_.erase(found);
   if (result && offer.all == 1) {
+    std::vector<int> locals;
     std::vector<int> others;
-    for (const Rank member : offer.group.members)
-      if (member != rank_) others.push_back(places_->local_rank(member));
+    for (const Rank member : offer.group.members) {
+      locals.push_back(places_->local_rank(member));
+      if (member != rank_) others.push_back(locals.back());
+    }
     const auto spin = collective::direct::Spin::for_cores(static_cast<unsigned>(places_->local_size(rank_)),
                                                           static_cast<unsigned>(std::max(io::host().cores, 1)));
-    offer.group.direct =
-        &collectives_->share_memory(offer.group.id, {host_->segment(), host_->bells(), std::move(others), offer.block}, spin);
+    offer.group.direct = &collectives_->share_memory(offer.group.id,
+                                                     {.segment = host_->segment(),
+                                                      .bells = host_->bells(),
+                                                      .others = std::move(others),
+                                                      .block = offer.block,
+                                                      .lending = lending_->of_group(std::move(locals), offer.group.rank)},
+                                                     spin);
     if (direct_poller_ == nullptr) {
       // After the poller that says in the segment that this process falls asleep, so that it looks later.
-      direct_poller_ = std::make_unique<DirectPoller>(*collectives_, host_->segment(), places_->local_rank(rank_));
+      direct_poller_ = std::make_unique<DirectPoller>(*collectives_, *lending_, host_->segment(), places_->local_rank(rank_));
       loop_->add_poller(*direct_poller_);
     }
   }

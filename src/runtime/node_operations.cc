@@ -95,13 +95,14 @@ void NodeCore::cancel(OperationState& operation, const Error& verdict) {
     gate_.wait_for_exit();
 }
 
+// A collective that has lent memory ends when nobody reads it any more.
 void NodeCore::cancel_inside(OperationState& operation, const Error& verdict) {
   engine_->run([&] {
     if (!operation.active) return;
     operation.verdict = verdict;
     stop(operation);
   });
-  if (operation.kind == OperationState::Kind::kProgram) engine_->wait(operation.completion);  // a device takes its time
+  engine_->wait(operation.completion);
 }
 
 void NodeCore::set_callback(OperationState& operation, std::function<void(const Result<Status>&)> callback) {

@@ -1,6 +1,8 @@
 #include "runtime/plain_call.h"
 
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 #include "io/clock.h"
 #include "runtime/collective_state.h"
@@ -13,6 +15,9 @@ using enum OperationId;
 
 // More elements are left to where sizes are checked with care.
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 40;
+
+// As long as close() waits for the others.
+constexpr std::chrono::seconds kReadersLimit(5);
 
 void describe(CollectiveState& state, const PlainCall& call) {
   if (call.type) state.elements(call.count, *call.type);
@@ -87,13 +92,23 @@ const DirectGroup::Known* know(DirectGroup& direct, const PlainCall& call) {
   return &known;
 }
 
+// Until nobody reads any more what was lent, for as long as a node that closes waits for the others.
+void wait_for_readers(DirectGroup& direct, Sequence sequence) {
+  const base::Time deadline = io::real_clock().now() + kReadersLimit;
+  for (Rank rank = 0; rank < direct.area().ranks(); ++rank)
+    while (!direct.area().has_left(rank, sequence) && io::real_clock().now() < deadline)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
 Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call,
                        collective::direct::Operation& begun) {
   CollectiveState state(core, group, call.operation, options);
   describe(state, call);
   state.call().begun = &begun;
   Result<void> result = run_state(core, group, state);
-  begun.stop(collective::direct::Outcome::kCancelled);  // nobody has taken it where the node was closed meanwhile
+  if (begun.is_over()) return result;
+  begun.stop(collective::direct::Outcome::kCancelled);  // nobody has taken it: the node was closed meanwhile
+  if (begun.has_lent()) wait_for_readers(*group.direct, begun.call().sequence);
   return result;
 }
 

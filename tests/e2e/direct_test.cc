@@ -210,6 +210,41 @@ TEST(Direct, WhatARankCalledThatIsDoneIsNamed) {
   });
 }
 
+// Whoever waits for nobody may be done before the other has come; the later of the two finds out.
+TEST(Direct, TwoWhoBothTakeThemselvesForTheRootAreNamed) {
+  Ranks ranks(2, sharing());
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::string> said(2);
+    ranks.run([&](const Group& world) {
+      std::int32_t x = world.rank();
+      std::vector<std::int32_t> out(2);
+      const Rank other = 1 - world.rank();
+      const Result<void> result = round % 3 == 0   ? world.broadcast(&x, 1, DataType::kI32, world.rank())
+                                  : round % 3 == 1 ? world.reduce(&x, out.data(), 1, DataType::kI32, ReduceOp::kSum, other)
+                                                   : world.gather(&x, out.data(), 1, DataType::kI32, other);
+      said[static_cast<std::size_t>(world.rank())] = text(result);
+      EXPECT_TRUE(result || result.error().code() == ErrorCode::kMismatch) << text(result);
+      expect_usable(world);
+    });
+    const std::string& named = said[0] == "success" ? said[1] : said[0];
+    EXPECT_NE(named.find("root=0"), std::string::npos) << named;
+    EXPECT_NE(named.find("root=1"), std::string::npos) << named;
+  }
+}
+
+TEST(Direct, ABroadcastOfWhichNobodyIsTheRootIsAMismatchForAll) {
+  Ranks ranks(3, sharing());
+  ranks.run([](const Group& world) {
+    for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{500'000}}) {
+      std::vector<std::int32_t> data(count);
+      const Result<void> result = world.broadcast(data.data(), count, DataType::kI32, (world.rank() + 1) % 3);
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code(), ErrorCode::kMismatch) << text(result);
+      expect_usable(world);
+    }
+  });
+}
+
 // One goes through memory and the other by messages: each hears of the other all the same.
 TEST(Direct, AMismatchWithACallByMessagesIsNamed) {
   Ranks ranks(2, sharing());

@@ -129,6 +129,29 @@ TEST(Outcomes, AnOperationThatIsDroppedEndsTheOthers) {
   });
 }
 
+// At any moment: whoever had done its part of the call by then has the right result, and all others are told who ended it.
+TEST(Outcomes, AnOperationThatIsDroppedAtAnyMomentIsDoneOrEndsTheOthers) {
+  Ranks ranks(3, impatient());
+  ranks.run([&](const Group& world) {
+    for (int round = 0; round < 40; ++round) {
+      std::vector<float> data(kLarge, 1);
+      if (world.rank() == round % 3) {
+        const Operation dropped = world.start_all_reduce(data.data(), data.data(), kLarge, DataType::kF32, ReduceOp::kSum);
+        std::this_thread::sleep_for(std::chrono::microseconds(37 * (round % 20)));
+      } else {
+        const Result<void> result = world.all_reduce(data.data(), data.data(), kLarge, DataType::kF32, ReduceOp::kSum);
+        if (result) {
+          EXPECT_EQ(data, std::vector<float>(kLarge, 3)) << round;
+        } else {
+          EXPECT_EQ(result.error().code(), ErrorCode::kCancelled) << result.error().to_string();
+          EXPECT_NE(text(result).find("rank " + std::to_string(round % 3) + " ended it"), std::string::npos) << text(result);
+        }
+      }
+      expect_usable(world);
+    }
+  });
+}
+
 // Of a small one rank 1 has all that it needs when it comes, and the verdict is perhaps still on its way.
 TEST(Outcomes, WhoeverComesAfterADeadlineGetsTheVerdict) {
   Ranks ranks(2, impatient());

@@ -23,9 +23,10 @@ Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending*
   NEXAR_ASSERT(rank >= 0 && rank < layout.ranks() && layout.ranks() <= kRanksMax, "the rank has a part of the area");
 }
 
-void Area::enter(Sequence sequence, std::uint64_t fingerprint) {
+void Area::enter(Sequence sequence, std::uint64_t fingerprint, std::optional<bool> lends) {
   mine().call.store(fingerprint, std::memory_order_relaxed);
-  mine().entered.store(sequence, lending_ == nullptr ? std::memory_order_release : std::memory_order_seq_cst);
+  mine().entered.store(sequence, lends ? std::memory_order_seq_cst : std::memory_order_release);
+  if (lends) mine().lends.store((sequence << 1) | (*lends ? 1 : 0), kPublish);
   for (unsigned slot : {0U, 1U}) {
     Rank cursor = 0;
     if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0) || !is_free(slot, cursor)) continue;
@@ -35,6 +36,12 @@ void Area::enter(Sequence sequence, std::uint64_t fingerprint) {
   // Only the two uses are ever held against this: whichever is older may stand for what nobody has told for so long.
   if (position(sequence, 0) - all_left_ >= position(kCallsBetweenRefreshes, 0))
     all_left_ = reached(uses_[0].position, uses_[1].position) ? uses_[1].position : uses_[0].position;
+}
+
+std::optional<bool> Area::lends(Rank rank, Sequence sequence) const {
+  const auto further = static_cast<std::int64_t>(progress(rank).lends.load(std::memory_order_acquire) - (sequence << 1));
+  if (further < 0) return std::nullopt;
+  return further == 1;
 }
 
 bool Area::is_free(unsigned slot, Rank& cursor) {

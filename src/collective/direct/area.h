@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "collective/direct/layout.h"
 #include "collective/direct/lending.h"
@@ -40,8 +41,12 @@ class Area {
   std::byte* body(Rank rank, unsigned slot) const { return layout_.body(base_, rank, slot); }
   const Progress& progress(Rank rank) const { return layout_.progress(base_, rank); }
 
-  // Tells the others which call this rank has begun.
-  void enter(Sequence sequence, std::uint64_t fingerprint);
+  // Tells the others which call this rank has begun; where memory may be lent in it, also whether this rank does.
+  void enter(Sequence sequence, std::uint64_t fingerprint, std::optional<bool> lends = std::nullopt);
+
+  // Whether `rank` lends in a call in which memory may be lent; nothing as long as it has not begun that call. One that has gone past it
+  // without us did not: nobody gets past a call in which somebody lends.
+  std::optional<bool> lends(Rank rank, Sequence sequence) const;
 
   // Whether the slot that a round uses may be filled: everybody who read what it held has left that. `cursor` is the first reader not yet
   // known to have; the caller keeps it, zeroed when the slot changes.

@@ -34,6 +34,7 @@ void Layout::initialise(std::byte* base, Sequence first) const {
     progress->left.store(end_of(first - 1));
     progress->entered.store(first - 1);
     progress->failed.store(first - 1);
+    progress->lends.store((first - 1) << 1);
     for (unsigned slot : {0U, 1U}) {
       auto* header = new (body(base, rank, slot) - sizeof(Header)) Header{{end_of(first - 1)}, {0}, {}};
       header->with_body.reduced.store(end_of(first - 1));

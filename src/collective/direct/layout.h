@@ -36,10 +36,11 @@ inline constexpr std::memory_order kPublish = NEXAR_DIRECT_PUBLISH_ORDER;
 
 // How far a rank is. Written at the end of every call, read by others only when they have to wait for it: it costs nothing until then.
 struct alignas(2 * kCacheLine) Progress {
-  std::atomic<Position> left;       // reads nothing any more that was published up to here
-  std::atomic<Sequence> entered;    // the call that it has begun, and
-  std::atomic<std::uint64_t> call;  // what it called there
-  std::atomic<Sequence> failed;     // the last call that it ended without success
+  std::atomic<Position> left;        // reads nothing any more that was published up to here
+  std::atomic<Sequence> entered;     // the call that it has begun, and
+  std::atomic<std::uint64_t> call;   // what it called there
+  std::atomic<Sequence> failed;      // the last call that it ended without success
+  std::atomic<std::uint64_t> lends;  // twice the number of the last call whose memory may be lent, and one more if it lends there
 };
 
 // Where readers find what a rank gives, when that is not in its slot.

@@ -24,8 +24,14 @@ class Lending {
   virtual std::optional<Lent> find(const void* memory, std::uint64_t bytes) const = 0;
 
   // Where `bytes` at that place of `rank`'s buffer are in this process; null when there is no such buffer or it is shorter. The numbers
-  // come from the peer: anything may be asked.
+  // come from the peer: anything may be asked. Asked between begin_reading() and end_reading(); until then the memory stays where it is.
   virtual const std::byte* address(Rank rank, std::uint32_t buffer, std::uint64_t offset, std::uint64_t bytes) const = 0;
+
+  // Told of what a call lends instead of copying it.
+  virtual void on_lent(std::uint64_t bytes) const { static_cast<void>(bytes); }
+
+  virtual void begin_reading() const = 0;
+  virtual void end_reading() const = 0;
 };
 
 }  // namespace nexar::collective::direct

@@ -1,6 +1,8 @@
 #include "collective/direct/operation.h"
 
 #include <atomic>
+#include <optional>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -17,29 +19,63 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
   return first < second + bytes_b && second < first + bytes_a;
 }
 
+// What this rank has published comes before what it looks at.
+void order_before_looking() {
+#if defined(__SANITIZE_THREAD__)  // which does not know fences
+  static std::atomic<int> order = 0;
+  order.exchange(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 }  // namespace
 
-Operation::Operation(Area& area, const Call& call)
-    : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning(), area.lending() != nullptr) {
+Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning()) {
   NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
-  area_.enter(call_.sequence, call_.fingerprint);
   found_[static_cast<std::size_t>(area_.rank())] = {};
+  if (area_.lending() == nullptr || !pattern_.may_lend()) {
+    area_.enter(call_.sequence, call_.fingerprint);
+    if (!pattern_.publishes) published_ = pattern_.rounds;
+    return;
+  }
+  agreed_ = !pattern_.depends_on_lending();
+  if (!agreed_) pattern_ = Pattern(call, area.rank(), area.layout(), area.tuning(), true);
+  lend();
+  area_.enter(call_.sequence, call_.fingerprint, lends_);
+  if (agreed_ && !pattern_.publishes) published_ = pattern_.rounds;
+}
+
+// Peers may be asked in any order: nobody who lends gets past the call without this rank.
+bool Operation::agree() {
+  bool lent = lends_;
+  for (; agreed_cursor_ < pattern_.ranks && !lent; ++agreed_cursor_) {
+    if (agreed_cursor_ == area_.rank()) continue;
+    const std::optional<bool> theirs = area_.lends(agreed_cursor_, call_.sequence);
+    if (!theirs) {
+      blocked_on_ = agreed_cursor_;
+      return false;
+    }
+    lent = *theirs;
+  }
+  if (!lent) pattern_ = Pattern(call_, area_.rank(), area_.layout(), area_.tuning());
   if (!pattern_.publishes) published_ = pattern_.rounds;
-  if (pattern_.lends && pattern_.publishes) lend();
+  return agreed_ = true;
 }
 
 void Operation::lend() {
+  if (!pattern_.publishes) return;
   const std::uint64_t bytes = pattern_.count * pattern_.element;
-  const std::uint64_t input_bytes = bytes * static_cast<std::uint64_t>(pattern_.blocks);
   if (pattern_.take == Take::kReduce && !call_.op && pattern_.ranks > 2) return;  // a user op may not overwrite what it reads
   // Where the result may replace values that peers have not read yet, they read a copy.
-  const bool is_kept =
-      pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 || !overlap(call_.send, call_.recv, input_bytes, bytes);
+  const bool is_kept = pattern_.two_stages || pattern_.take != Take::kReduce || pattern_.blocks > 1 ||
+                       !overlap(call_.send, call_.recv, pattern_.bytes(), bytes);
   if (is_kept)
-    if (const auto found = area_.lending()->find(call_.send, input_bytes)) loan_.input = *found;
+    if (const auto found = area_.lending()->find(call_.send, pattern_.bytes())) loan_.input = *found;
   if (pattern_.two_stages && wants_result())
     if (const auto found = area_.lending()->find(call_.recv, bytes)) loan_.output = *found;
   lends_ = loan_.input.lent != 0 || loan_.output.lent != 0;
+  if (loan_.input.lent != 0) area_.lending()->on_lent(pattern_.bytes());
   if (loan_.output.lent != 0) found_[static_cast<std::size_t>(area_.rank())].output = static_cast<const std::byte*>(call_.recv);
 }
 
@@ -47,7 +83,7 @@ Outcome Operation::step() {
   if (outcome_ != Outcome::kWaiting) return outcome_;
   bool moved = false;
   while (publish() || reduce_slice() || take()) moved = true;
-  if (outcome_ == Outcome::kWaiting && settle()) return end(Outcome::kDone);
+  if (outcome_ == Outcome::kWaiting && settle() && nobody_disagrees()) return end(Outcome::kDone);
   if (outcome_ == Outcome::kWaiting && !moved && ++fruitless_ % kStepsPerLook == 0) look_at(blocked_on_);
   if (news_) {
     news_ = false;
@@ -60,6 +96,7 @@ Outcome Operation::stop(Outcome why) { return outcome_ == Outcome::kWaiting ? en
 
 Outcome Operation::end(Outcome outcome) {
   outcome_ = outcome;
+  stop_reading();
   // What a peer has brought about it also sees by itself.
   if (outcome == Outcome::kOpFailed || outcome == Outcome::kRevoked || outcome == Outcome::kDeadline || outcome == Outcome::kCancelled)
     area_.withdraw(call_.sequence);
@@ -72,8 +109,13 @@ Outcome Operation::end(Outcome outcome) {
   return outcome;
 }
 
+void Operation::stop_reading() {
+  if (std::exchange(borrows_, false)) area_.lending()->end_reading();
+}
+
 bool Operation::publish() {
-  if (outcome_ != Outcome::kWaiting || published_ == pattern_.rounds || published_ >= taken_ + 2) return false;
+  if (outcome_ != Outcome::kWaiting || (!agreed_ && !agree())) return false;
+  if (published_ == pattern_.rounds || published_ >= taken_ + 2) return false;
   const Position now = at(published_);
   const unsigned slot = Area::slot_of(now);
   if (!area_.is_free(slot, free_cursor_)) {
@@ -133,6 +175,27 @@ bool Operation::take() {
 
 bool Operation::settle() { return taken_ == pattern_.rounds && published_ == pattern_.rounds && (!lends_ || all_left(left_cursor_)); }
 
+// Who waits for nobody looks whether somebody else has published for another call, so that of two who take themselves for the root at
+// least the later one finds out.
+bool Operation::nobody_disagrees() {
+  if (!pattern_.publishes || pattern_.sources.size() > 1 || (pattern_.sources.size() == 1 && !pattern_.sources.contains(area_.rank())))
+    return true;
+  order_before_looking();
+  for (Rank rank = 0; rank < pattern_.ranks; ++rank)
+    for (const unsigned slot : {0U, 1U}) {
+      if (rank == area_.rank()) continue;
+      const Header& header = area_.header(rank, slot);
+      if (header.position.load(std::memory_order_acquire) >> kRoundBits != at(0) >> kRoundBits) continue;
+      const std::uint64_t theirs = header.fingerprint.load(std::memory_order_relaxed);
+      if (theirs == call_.fingerprint || theirs == kGivenUp) continue;
+      mismatch_ = {rank, theirs};
+      blocked_on_ = rank;
+      end(Outcome::kMismatch);
+      return false;
+    }
+  return true;
+}
+
 bool Operation::all_published(std::uint64_t round, Rank& cursor) {
   const Position wanted = at(round);
   const unsigned slot = Area::slot_of(wanted);
@@ -167,12 +230,12 @@ bool Operation::accept(Rank rank, const Header& header) {
   Found& found = found_[static_cast<std::size_t>(rank)];
   found = {};
   if (loan.input.lent == 0 && loan.output.lent == 0) return true;
-  borrows_ = true;
+  const Lending* lending = area_.lending();
+  if (lending != nullptr && !std::exchange(borrows_, true)) lending->begin_reading();
   if (!stands(rank)) return false;
   const std::uint64_t bytes = pattern_.count * pattern_.element;
-  const Lending* lending = area_.lending();
   if (lending != nullptr && loan.input.lent != 0)
-    found.input = lending->address(rank, loan.input.buffer, loan.input.offset, bytes * static_cast<std::uint64_t>(pattern_.blocks));
+    found.input = lending->address(rank, loan.input.buffer, loan.input.offset, pattern_.bytes());
   if (lending != nullptr && loan.output.lent != 0) found.output = lending->address(rank, loan.output.buffer, loan.output.offset, bytes);
   if ((found.input != nullptr) == (loan.input.lent != 0) && (found.output != nullptr) == (loan.output.lent != 0)) return true;
   blocked_on_ = rank;
@@ -187,11 +250,14 @@ bool Operation::stands(Rank rank) {
   return false;
 }
 
-// What was read in place counts only if its owner still meant it.
+// What was read in place counts only if its owner still meant it. Who has lent nothing may be past this call already, and have given up a
+// later one.
 bool Operation::lenders_stand() {
   if (!borrows_) return true;
-  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
-    if (rank != area_.rank() && !stands(rank)) return false;
+  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank) {
+    const Found& found = found_[static_cast<std::size_t>(rank)];
+    if (rank != area_.rank() && (found.input != nullptr || found.output != nullptr) && !stands(rank)) return false;
+  }
   return true;
 }
 

@@ -26,6 +26,7 @@ class Operation {
  public:
   // Enters the call: from here on peers know that this rank is in it. `call` and what it points to stay until the operation is over.
   Operation(Area& area, const Call& call);
+  ~Operation() { stop_reading(); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -39,6 +40,7 @@ class Operation {
   // again before Area::has_left holds for every member that lives.
   bool has_lent() const { return lends_; }
 
+  bool is_over() const { return outcome_ != Outcome::kWaiting; }
   const Call& call() const { return call_; }
   Rank blocked_on() const { return blocked_on_; }
   std::uint64_t rounds() const { return pattern_.rounds; }
@@ -52,6 +54,9 @@ class Operation {
     const std::byte* output;  // the same of its result, of which it has published a slice
   };
 
+  // Finds out whether somebody lends, where that decides how the call is done. False while it is not known.
+  bool agree();
+
   // Each does one piece of work if it can be done; whether it did.
   bool publish();
   bool reduce_slice();
@@ -61,6 +66,7 @@ class Operation {
   bool all_published(std::uint64_t round, Rank& cursor);
   bool all_reduced(std::uint64_t round, Rank& cursor);
   bool all_left(Rank& cursor);
+  bool nobody_disagrees();
   bool accept(Rank rank, const Header& header);
   bool stands(Rank rank);
   bool lenders_stand();
@@ -71,6 +77,7 @@ class Operation {
   bool wants_result() const { return call_.operation == OperationId::kAllReduce || area_.rank() == call_.root; }
 
   void lend();
+  void stop_reading();
   void copy_in(std::uint64_t round);
   void copy_out(std::uint64_t round);
   void gather_slices(std::uint64_t round);
@@ -84,7 +91,9 @@ class Operation {
 
   Area& area_;
   const Call& call_;
-  const Pattern pattern_;
+  Pattern pattern_;
+  bool agreed_ = true;  // it is known how the call is done
+  Rank agreed_cursor_ = 0;
   bool lends_ = false;
   bool borrows_ = false;  // has found somebody's lent memory
   Loan loan_{};

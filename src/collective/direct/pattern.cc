@@ -9,16 +9,16 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { retu
 
 }  // namespace
 
-Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning, bool may_lend)
-    : element(size_of(call.type)), count(call.count), ranks(layout.ranks()) {
+Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning, bool lent)
+    : element(size_of(call.type)), count(call.count), ranks(layout.ranks()), tuning_lend(tuning.lend) {
   const Ranks all{0, ranks};
   const Ranks root{call.root, call.root + 1};
   const Ranks nobody{};
   const bool at_root = rank == call.root;
   const std::size_t bytes = count * element;
   // In one stage a result may replace what peers still read, so that nothing could be lent.
-  const bool large =
-      ranks > 1 && (bytes > (ranks == 2 ? tuning.one_stage_two_ranks : tuning.one_stage) || (may_lend && bytes >= tuning.lend));
+  const bool large = ranks > 1 && (lent || bytes > (ranks == 2 ? tuning.one_stage_two_ranks : tuning.one_stage));
+  could_take_two = ranks > 1 && (call.operation == OperationId::kAllReduce || call.operation == OperationId::kReduce);
 
   publishes = true;
   sources = readers = all;
@@ -83,7 +83,6 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
   chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
   if (rounds > 1) rounds = (count + chunk - 1) / chunk;
   tiny = !two_stages && bytes * static_cast<std::size_t>(blocks) <= kInlineBytes;
-  lends = may_lend && bytes * static_cast<std::size_t>(blocks) >= tuning.lend;
   streams_in = bytes * static_cast<std::size_t>(blocks) >= tuning.stream_in;
   streams_out = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream_out;
 }

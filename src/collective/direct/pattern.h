@@ -64,8 +64,17 @@ struct Tuning {
 };
 
 struct Pattern {
-  // `may_lend`: memory may be lent in this area, by whomever; the same on all ranks.
-  Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning, bool may_lend = false);
+  // `lent`: some rank lends memory in this call; the same on all ranks.
+  Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning& tuning, bool lent = false);
+
+  // Whether memory may be lent in such a call: all ranks find the same.
+  bool may_lend() const { return bytes() >= tuning_lend; }
+
+  // Whether it is done otherwise when somebody does, so that ranks have to know that before they begin.
+  bool depends_on_lending() const { return may_lend() && !two_stages && could_take_two; }
+
+  // Of what a rank publishes.
+  std::uint64_t bytes() const { return count * element * static_cast<std::uint64_t>(blocks); }
 
   // Whether a call of any size can be numbered: more rounds than kRoundsMax cannot.
   bool fits() const { return rounds < kRoundsMax - 1; }
@@ -81,12 +90,13 @@ struct Pattern {
   Rank ranks = 1;
   Rank blocks = 1;  // of the published buffer: one, or one for each rank
   bool two_stages = false;
-  bool tiny = false;           // travels in the header
-  bool publishes = false;      // this rank does
-  bool own_from_slot = false;  // the own values are read from the own slot, because a user op may not overwrite them while it works
-  bool lends = false;          // large enough to be lent
-  bool streams_in = false;     // slots are filled past the caches
-  bool streams_out = false;    // the result is too large to be wanted in the cache
+  bool tiny = false;            // travels in the header
+  std::size_t tuning_lend = 0;  // Tuning::lend
+  bool publishes = false;       // this rank does
+  bool own_from_slot = false;   // the own values are read from the own slot, because a user op may not overwrite them while it works
+  bool could_take_two = false;  // a reduction of a buffer, by more than one rank
+  bool streams_in = false;      // slots are filled past the caches
+  bool streams_out = false;     // the result is too large to be wanted in the cache
   Take take = Take::kNothing;
   Ranks sources{};  // whose slots this rank takes from, or waits for
   Ranks readers{};  // who takes from this rank's slot

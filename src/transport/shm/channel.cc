@@ -84,14 +84,48 @@ void Channel::say_last(LastWord word, std::string_view text) {
   static_cast<void>(socket.write(bytes).has_value());  // a peer that is gone hears nothing
 }
 
-std::optional<Channel::Last> Channel::read_last() {
+// What came with the first byte of a loan is the descriptor of that one: the kernel ends a read after bytes with which descriptors came.
+std::optional<Channel::Last> Channel::read(std::vector<ReceivedLoan>& loans) {
   std::array<std::byte, 1 + kLastWordTextMax> bytes;
-  const Result<io::Transferred> received = socket.read(bytes);
-  if (received && received->state == io::Transferred::State::kBlocked) return std::nullopt;
-  if (!received || received->state == io::Transferred::State::kClosed) return Last{};
-  const auto word = static_cast<std::uint8_t>(bytes[0]);
-  if (word < static_cast<std::uint8_t>(LastWord::kClosed) || word > static_cast<std::uint8_t>(LastWord::kExpelled)) return Last{};
-  return Last{static_cast<LastWord>(word), std::string(reinterpret_cast<const char*>(bytes.data() + 1), received->bytes - 1)};
+  Result<io::ReceivedDescriptors> received = socket.read_with_descriptors(bytes);
+  if (!received) return Last{};
+  if (received->transferred.state == io::Transferred::State::kBlocked) return std::nullopt;
+  if (received->transferred.state == io::Transferred::State::kClosed) return Last{};
+  unread.insert(unread.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(received->transferred.bytes));
+  for (io::FileDescriptor& descriptor : received->descriptors) unread_memory.push_back(std::move(descriptor));
+  if (received->incomplete && received->descriptors.empty()) unread_memory.emplace_back();
+  std::size_t at = 0;
+  for (; at < unread.size(); at += kLoanBytes) {
+    const auto word = static_cast<std::uint8_t>(unread[at]);
+    if (word >= static_cast<std::uint8_t>(LastWord::kClosed) && word <= static_cast<std::uint8_t>(LastWord::kExpelled))
+      return Last{static_cast<LastWord>(word), std::string(reinterpret_cast<const char*>(unread.data() + at + 1), unread.size() - at - 1)};
+    if (word < static_cast<std::uint8_t>(LoanWord::kLent) || word > static_cast<std::uint8_t>(LoanWord::kTakenBack)) return Last{};
+    if (unread.size() - at < kLoanBytes) break;
+    ReceivedLoan& loan = loans.emplace_back();
+    loan.loan = {static_cast<LoanWord>(word), base::load_le<std::uint32_t>(&unread[at + 4]), base::load_le<std::uint64_t>(&unread[at + 8])};
+    if (loan.loan.word != LoanWord::kLent) continue;
+    if (unread_memory.empty()) return Last{};
+    loan.memory = std::move(unread_memory.front());
+    unread_memory.pop_front();
+  }
+  unread.erase(unread.begin(), unread.begin() + static_cast<std::ptrdiff_t>(at));
+  // Nobody sends descriptors without loans.
+  return unread_memory.size() > io::StreamSocket::kDescriptorsMax ? std::optional(Last{}) : std::nullopt;
+}
+
+bool Channel::say(const SentLoan& sent) {
+  std::array<std::byte, kLoanBytes> bytes{};
+  bytes[0] = static_cast<std::byte>(sent.loan.word);
+  base::store_le(bytes.data() + 4, sent.loan.buffer);
+  base::store_le(bytes.data() + 8, sent.loan.bytes);
+  Result<io::Transferred> written = io::Transferred{};
+  if (sent.memory != nullptr) {
+    const std::array<int, 1> descriptor = {sent.memory->fd()};
+    written = socket.write_with_descriptors(bytes, descriptor);
+  } else {
+    written = socket.write(bytes);
+  }
+  return !written || written->state != io::Transferred::State::kBlocked;
 }
 
 }  // namespace nexar::transport::shm

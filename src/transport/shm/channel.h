@@ -4,21 +4,24 @@
 //     greeting, its doorbell  ------------>  same user? a nonce that was given out?
 //     <------------ greeting, its doorbell, and the segment if it made it
 //
-// Afterwards nothing travels here but the last word of the link; that it ends without one is how a death is noticed.
+// Afterwards loans travel here (loan.h), and the last word of the link; that it ends without one is how a death is noticed.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/event_descriptor.h"
 #include "io/file_descriptor.h"
 #include "io/process_memory.h"
 #include "io/stream_socket.h"
 #include "nexar/result.h"
+#include "transport/shm/loan.h"
 #include "wire/host_messages.h"
 
 namespace nexar::transport::shm {
@@ -62,8 +65,14 @@ struct Channel {
     std::optional<LastWord> word;  // nothing: it is gone without one
     std::string text;
   };
-  // Nothing as long as the other end is there.
-  std::optional<Last> read_last();
+  // Reads loans, and the last word if it is here: nothing as long as the other end is there.
+  std::optional<Last> read(std::vector<ReceivedLoan>& loans);
+
+  // False when the socket takes nothing now, and nothing was sent; when it is gone, that is read.
+  bool say(const SentLoan& loan);
+
+  std::vector<std::byte> unread{};                 // less than a loan
+  std::deque<io::FileDescriptor> unread_memory{};  // of loans that have not been read whole
 };
 
 // The abstract name of an offer.

@@ -84,12 +84,35 @@ void Connection::drain() {
 // The other end's last word, or its death. What it had written before is delivered first; it writes no more, so that ends.
 void Connection::on_ready(io::Readiness) {
   if (state_ == State::kEnded) return;
-  const std::optional<Channel::Last> last = channel_.read_last();
+  send_loans();
+  std::vector<ReceivedLoan> loans;
+  const std::optional<Channel::Last> last = channel_.read(loans);
+  take_loans(std::move(loans));
   if (!last) return;
   const auto word = last->word;
   if (word != LastWord::kExpelled && word != LastWord::kProtocol) drain();
   if (!fault_) fault_ = end_told_by_peer(*last);
   end(*std::exchange(fault_, std::nullopt), std::nullopt);
+}
+
+bool Connection::tell(SentLoan loan) {
+  if (state_ == State::kEnded || (loan.memory != nullptr && loans_.size() >= kLoansWaitingMax)) return false;
+  loans_.push_back(std::move(loan));
+  send_loans();
+  return true;
+}
+
+// What a socket that is gone swallows, nobody misses.
+void Connection::send_loans() {
+  if (loans_.empty()) return;
+  while (!loans_.empty() && channel_.say(loans_.front())) loans_.pop_front();
+  endpoint_.loop().change(channel_.socket.fd(), {.read = true, .write = !loans_.empty()});
+}
+
+void Connection::take_loans(std::vector<ReceivedLoan> loans) {
+  for (ReceivedLoan& loan : loans)
+    if (auto taken = endpoint_.take_loan(ends_.there, std::move(loan)); !taken && !fault_)
+      fault_ = {LinkEnd::Kind::kProtocol, std::move(taken).error()};
 }
 
 LinkEnd Connection::end_told_by_peer(const Channel::Last& last) const {
@@ -178,6 +201,8 @@ void Connection::end(LinkEnd end, std::optional<LastWord> word) {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
   if (word) channel_.say_last(*word, end.kind == LinkEnd::Kind::kClosedHere ? close_text_ : end.error.sentence());
+  loans_.clear();
+  endpoint_.unlinked(ends_.there);
   handler_->on_end(end);
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -57,6 +58,10 @@ class Connection final : public Link, private io::Watcher {
   Result<void> watch();
 
   State state() const { return state_; }
+  int there() const { return ends_.there; }
+
+  // Tells the other end of memory that is lent, soon. False when too much waits to be told.
+  bool tell(SentLoan loan);
 
   // Reads, writes, and carries out what was asked for meanwhile, a bounded amount. Returns whether there was anything to do.
   bool turn();
@@ -112,6 +117,8 @@ class Connection final : public Link, private io::Watcher {
   static constexpr std::size_t kReferenceBytes = 3 * 8;
 
   void on_ready(io::Readiness ready) override;
+  void send_loans();
+  void take_loans(std::vector<ReceivedLoan> loans);
 
   // Sending (connection_lanes.cc).
   void put(OutgoingLane& lane, base::ByteView bytes);
@@ -155,6 +162,7 @@ class Connection final : public Link, private io::Watcher {
   std::unordered_map<std::uint64_t, std::size_t> referred_;  // transfers and the slots of their leases
   std::vector<std::size_t> free_slots_;
   bool told_waiting_ = false;
+  std::deque<SentLoan> loans_;  // that the socket has not taken
   bool watched_ = false;
   State state_ = State::kOpen;
   bool abort_due_ = false;

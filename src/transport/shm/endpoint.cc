@@ -51,10 +51,27 @@ void Endpoint::use(std::shared_ptr<HostSegment> segment, int self) {
 Result<Link*> Endpoint::connect(Ends ends, Channel channel, LinkHandler& handler) {
   NEXAR_ASSERT(segment_ != nullptr && ends.here == self_, "a link leads through the segment, from here");
   bells_->add(ends.there, *std::exchange(channel.bell, std::nullopt));
+  const int local = ends.there;
   auto connection = std::make_unique<Connection>(*this, *segment_, std::move(ends), std::move(channel), handler);
   if (auto watched = connection->watch(); !watched) return std::move(watched).error();
   connections_.push_back(std::move(connection));
-  return connections_.back().get();
+  Link* link = connections_.back().get();
+  if (loans_ != nullptr) loans_->on_linked(local);
+  return link;
+}
+
+bool Endpoint::tell(int local, SentLoan loan) {
+  const auto found = std::find_if(connections_.begin(), connections_.end(), [&](const auto& one) { return one->there() == local; });
+  return found != connections_.end() && (*found)->tell(std::move(loan));
+}
+
+Result<void> Endpoint::take_loan(int from, ReceivedLoan loan) {
+  if (loans_ == nullptr) return {};
+  return loans_->on_loan(from, std::move(loan));
+}
+
+void Endpoint::unlinked(int local) {
+  if (loans_ != nullptr) loans_->on_unlinked(local);
 }
 
 // Handlers may connect meanwhile, so connections are counted before.

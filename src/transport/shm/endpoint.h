@@ -19,6 +19,7 @@
 #include "transport/link.h"
 #include "transport/shm/bells.h"
 #include "transport/shm/connection.h"
+#include "transport/shm/loan.h"
 #include "transport/shm/segment.h"
 #include "wire/limits.h"
 
@@ -41,6 +42,11 @@ class Endpoint final : private io::Poller, private io::Watcher {
 
   // The doorbells of those to whom there is a link; null before use().
   const std::shared_ptr<Bells>& bells() const { return bells_; }
+
+  // Who hears of memory that is lent; null: nobody. It outlives this.
+  void set_loans(LoanHandler* handler) { loans_ = handler; }
+  // False when there is no link, or too much waits to be told.
+  bool tell(int local, SentLoan loan);
 
   // A link to a local rank, ready at once: its handler hears no on_ready. Both ends have agreed on it.
   Result<Link*> connect(Ends ends, Channel channel, LinkHandler& handler);
@@ -65,6 +71,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   io::Loop& loop() { return loop_; }
   bool can_be_read(std::uint64_t address) const;
   base::ByteSpan scratch() { return scratch_; }
+  Result<void> take_loan(int from, ReceivedLoan loan);
+  void unlinked(int local);
 
   io::Loop& loop_;
   io::EventDescriptor bell_;
@@ -72,6 +80,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   io::ProcessMemory own_;                // this process's, as the kernel lets it be read
   std::shared_ptr<HostSegment> segment_;
   std::shared_ptr<Bells> bells_;
+  LoanHandler* loans_ = nullptr;
   int self_ = -1;
   bool registered_ = false;
   std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);

@@ -37,6 +37,7 @@ class MemoryPort final : public mesh::StepPort {
   void tell(Rank peer, mesh::GroupId group, const wire::ProbeReply& reply) override;
   void early_sources(const mesh::StepOperation& operation, std::vector<Rank>& peers) const override;
   const Error* departure(Rank rank) const override { return departed && departed_rank == rank ? &*departed : nullptr; }
+  bool is_gone(Rank) const override { return false; }
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
   // The epoch is over: everything ends with this.

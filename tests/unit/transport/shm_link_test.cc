@@ -1,7 +1,10 @@
 // Links through shared memory: what they carry, how they end, and what a peer cannot do to them.
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "transport/shm_pair.h"
 #include "wire/rpc_messages.h"
@@ -260,6 +263,52 @@ TEST_F(SmallRings, WakeAWriterThatWaitsForRoom) {
   EXPECT_TRUE(say(1, wire::Ping{}));
   writer.join();
   EXPECT_TRUE(received(heard(1)) == bytes);
+}
+
+// Takes what is said of memory that is lent; what it refuses ends the link.
+struct Loans : shm::LoanHandler {
+  Result<void> on_loan(int from, shm::ReceivedLoan received) override {
+    EXPECT_EQ(from, 0);
+    if (received.loan.buffer == 13) return Error(ErrorCode::kRefused, "no");
+    if (received.memory) {
+      const auto memory = io::BorrowedMemory::map(std::move(received.memory), received.loan.bytes).value();
+      EXPECT_EQ(memory->bytes()[7], std::byte{9});
+      ++mapped;
+    }
+    heard.push_back(received.loan.buffer);
+    return {};
+  }
+  void on_linked(int) override {}
+  void on_unlinked(int) override { unlinked = true; }
+
+  std::vector<std::uint32_t> heard;
+  int mapped = 0;
+  bool unlinked = false;
+};
+
+// More than a socket holds: the rest goes when the other end has read, in order, and each descriptor with its own.
+TEST_F(ShmLink, TellsOfMemoryThatIsLentHoweverMuch) {
+  Loans loans;
+  sides[1].endpoint->set_loans(&loans);
+  const std::shared_ptr<io::LentMemory> memory = io::LentMemory::create(8).value();
+  memory->bytes()[7] = std::byte{9};
+  constexpr std::uint32_t kLoans = 900;
+  std::vector<std::uint32_t> told;
+  for (std::uint32_t buffer = 100; buffer < 100 + kLoans; ++buffer) {
+    const bool lent = buffer % 3 != 0;
+    told.push_back(buffer);
+    EXPECT_TRUE(sides[0].endpoint->tell(
+        1, {{lent ? shm::LoanWord::kLent : shm::LoanWord::kTakenBack, buffer, lent ? 8U : 0U}, lent ? memory : nullptr}));
+  }
+  run_until([&] { return loans.heard.size() == kLoans; });
+  EXPECT_EQ(loans.heard, told);
+  EXPECT_EQ(loans.mapped, 600);
+  EXPECT_FALSE(sides[0].endpoint->tell(5, {})) << "there is no such rank";
+  sides[0].endpoint->tell(1, {{shm::LoanWord::kMapped, 13, 0}, nullptr});
+  run_until([&] { return heard(0).end && heard(1).end; });
+  ASSERT_TRUE(heard(1).end);
+  EXPECT_EQ(heard(1).end->kind, Kind::kProtocol);
+  EXPECT_TRUE(loans.unlinked);
 }
 
 }  // namespace

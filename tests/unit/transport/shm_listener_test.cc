@@ -30,7 +30,8 @@ class ShmListener : public testing::Test {
   }
   // Whether the other end has closed without a word.
   static bool is_closed(Channel& channel) {
-    const std::optional<Channel::Last> last = channel.read_last();
+    std::vector<transport::shm::ReceivedLoan> loans;
+    const std::optional<Channel::Last> last = channel.read(loans);
     return last && !last->word;
   }
 

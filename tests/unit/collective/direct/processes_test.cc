@@ -7,7 +7,11 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <numeric>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +25,7 @@ namespace {
 
 using collective::direct::Area;
 using collective::direct::Call;
+using collective::direct::GroupWindows;
 using collective::direct::kSlotBytesMin;
 using collective::direct::Layout;
 using collective::direct::Operation;
@@ -64,14 +69,17 @@ class Host {
 class ProcessRank {
  public:
   ProcessRank(const Host& host, Rank rank)
-      : base_(host.map()), revoked_(host.revoked(base_)), area_(base_, host.layout(), rank, nullptr, &windows_, {.lend = 16'384}) {
+      : base_(host.map()),
+        revoked_(host.revoked(base_)),
+        lending_(windows_, places(host.layout().ranks()), rank),
+        area_(base_, host.layout(), rank, nullptr, &lending_, {.lend = 16'384}) {
+    windows_.add_own(static_cast<std::uint32_t>(rank), host.lent(rank).bytes(), host.lent(rank).weak_from_this());
     for (Rank other = 0; other < host.layout().ranks(); ++other) {
-      if (other == rank) {
-        windows_.add_own(static_cast<std::uint32_t>(other), host.lent(other).bytes());
-        continue;
-      }
-      borrowed_.push_back(io::BorrowedMemory::map(io::FileDescriptor(dup(host.lent(other).fd())), kLentBytes).value());
-      windows_.add_peer(other, static_cast<std::uint32_t>(other), borrowed_.back()->bytes());
+      if (other == rank) continue;
+      auto borrowed = io::BorrowedMemory::map(io::FileDescriptor(dup(host.lent(other).fd())), kLentBytes).value();
+      const base::ByteView bytes = borrowed->bytes();
+      windows_.add_peer(other, static_cast<std::uint32_t>(other), bytes, std::shared_ptr<const void>(std::move(borrowed)));
+      windows_.set_mapped(static_cast<std::uint32_t>(rank), other);
     }
   }
 
@@ -91,8 +99,14 @@ class ProcessRank {
  private:
   std::byte* base_;
   const std::atomic<std::uint32_t>& revoked_;
+  static std::vector<int> places(Rank ranks) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
   Windows windows_;
-  std::vector<std::unique_ptr<io::BorrowedMemory>> borrowed_;
+  GroupWindows lending_;
   Area area_;
 };
 
