@@ -99,6 +99,8 @@ class OneMapping : public Lending {
   const std::byte* address(Rank, std::uint32_t, std::uint64_t offset, std::uint64_t bytes) const override {
     return offset <= bytes_ && bytes <= bytes_ - offset ? base_ + offset : nullptr;
   }
+  void begin_reading() const override {}
+  void end_reading() const override {}
 
  private:
   std::byte* base_;
