@@ -4,8 +4,8 @@
 //   std::span<float> values = gradients.as<float>();
 //
 // Collectives between ranks of one host copy what a rank gives into memory that all of them share. From 32 MiB up what lies in a
-// SharedBuffer, anywhere inside it, is read in place instead: the first such call gives the buffer to the other ranks of the host, and those
-// that begin when all of the group have mapped it copy nothing in. Each rank uses one or not, as it likes; nobody asks for anything.
+// SharedBuffer, anywhere inside it, is read in place instead: the first such call gives the buffer to the other ranks of the host, and
+// those that begin when all of the group have mapped it copy nothing in. Each rank uses one or not, as it likes; nobody asks for anything.
 // Everywhere else it is memory like any other. Node::counters().lending says what is lent.
 //
 // It is freed like any other memory, when no operation uses it any more, and is unmapped by the others soon after. A rank lends at most 256
