@@ -197,12 +197,15 @@ TEST(Direct, ALateRankIsWaitedFor) {
 // Rank 1 has finished its call, on its own thread, before rank 0 can see that it was another.
 TEST(Direct, WhatARankCalledThatIsDoneIsNamed) {
   Ranks ranks(2, sharing());
-  ranks.run([](const Group& world) {
+  std::latch done(2);
+  ranks.run([&](const Group& world) {
     std::int32_t x = world.rank();
     std::int32_t out = 0;
     if (world.rank() == 1) {
       EXPECT_EQ(text(world.reduce(&x, &out, 1, DataType::kI32, ReduceOp::kSum, 0)), "success");
+      done.arrive_and_wait();
     } else {
+      done.arrive_and_wait();
       EXPECT_EQ(text(world.all_reduce(&x, &out, 1, DataType::kI32, ReduceOp::kSum)),
                 "rank 0 called all_reduce(count=1, i32, sum) and rank 1 called reduce(count=1, i32, sum, root=0)");
     }
