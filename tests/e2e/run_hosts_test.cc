@@ -76,7 +76,7 @@ Namespaces routed(const std::string& ports) {
   Namespaces net = Namespaces::create({.count = 4, .subnets = 2}).value();
   const std::string rules = fmt::format(
       "table inet wall {{ chain passing {{ type filter hook forward priority 0; policy drop; "
-      "udp sport {{ {0} }} udp dport {{ {0} }} accept; udp sport 7070 accept; udp dport 7070 accept; meta l4proto ipv6-icmp accept; }}; }}",
+      "udp sport {{ {0} }} udp dport {{ {0} }} accept; udp sport 7070 accept; udp dport 7070 accept; meta l4proto 58 accept; }}; }}",
       ports);
   run_command({"ip", "netns", "exec", net.router(), "nft", rules}).value();
   return net;
