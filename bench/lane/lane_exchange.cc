@@ -137,10 +137,10 @@ class End final : public transport::tcp::LaneHandler, public BulkSource, public 
   }
 
   // BulkSource
-  std::optional<Frame> next() override {
+  std::optional<Frame> next(std::size_t bytes_max) override {
     if (to_send_ == 0) return std::nullopt;
     const std::size_t offset = options_.bytes - to_send_;
-    const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, to_send_);
+    const std::size_t size = std::min<std::size_t>(bytes_max, to_send_);
     to_send_ -= size;
     const wire::Bulk bulk{.transfer = 1, .stripe = 0, .generation = 0, .offset = offset};
     return Frame{wire::header_of(bulk, {1, 1}, static_cast<std::uint32_t>(size)), base::ByteView(out_).subspan(offset, size), true};

@@ -22,11 +22,11 @@ void BulkWay::remove(OutgoingStripe& stripe) {
   std::erase(stripes_, &stripe);
 }
 
-std::optional<transport::BulkSource::Frame> BulkWay::next() {
+std::optional<transport::BulkSource::Frame> BulkWay::next(std::size_t bytes_max) {
   if (stripes_.empty()) return std::nullopt;
   OutgoingStripe& stripe = *stripes_.front();
   stripes_.pop_front();
-  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(wire::kBulkBytesMax, stripe.range.end - stripe.position));
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max, stripe.range.end - stripe.position));
   const wire::Bulk bulk{.transfer = stripe.transfer, .stripe = stripe.number, .generation = stripe.generation, .offset = stripe.position};
   const base::ByteView payload = gather(stripe.from, size, scratch_);
   const Frame frame{wire::header_of(bulk, {.group = stripe.group, .epoch = epoch_}, static_cast<std::uint32_t>(size)), payload,

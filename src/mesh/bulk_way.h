@@ -49,7 +49,7 @@ class BulkWay final : public transport::BulkSource {
   void on_watermark() { ++watermarks_; }
 
   // transport::BulkSource
-  std::optional<Frame> next() override;
+  std::optional<Frame> next(std::size_t bytes_max) override;
 
  private:
   const Epoch epoch_;

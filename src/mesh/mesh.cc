@@ -35,8 +35,16 @@ Mesh::Mesh(Rank self, int size, Epoch epoch, Events events, const EagerLimits& l
     events_.granted_ahead = [this](Rank rank, GroupId group, const wire::Grant& grant) { steps_.on_granted(rank, group, grant); };
   if (!events_.refused_ahead) events_.refused_ahead = [this](Rank rank, const wire::Refuse& refuse) { steps_.on_refused(rank, refuse); };
   for (Rank rank = 0; rank < size; ++rank)
-    peers_.push_back(std::make_unique<Peer>(
-        rank, Peer::Surroundings{self_, matcher_, limits_, epoch, events_, frames_of_other_epochs_, scratch_, lanes, steps_, rpc_}));
+    peers_.push_back(std::make_unique<Peer>(rank, Peer::Surroundings{self_,
+                                                                     matcher_,
+                                                                     limits_,
+                                                                     epoch,
+                                                                     events_,
+                                                                     frames_of_other_epochs_,
+                                                                     {scratch_.get(), wire::kBulkBytesMax},
+                                                                     lanes,
+                                                                     steps_,
+                                                                     rpc_}));
 }
 
 void Mesh::attach(Rank rank, transport::Link& link, const EagerLimits& limits) {

@@ -107,7 +107,7 @@ class Mesh {
   std::uint64_t frames_of_other_epochs_ = 0;
   std::optional<Error> verdict_;
   RpcFrames* rpc_ = nullptr;
-  std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
+  const std::unique_ptr<std::byte[]> scratch_ = std::make_unique_for_overwrite<std::byte[]>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Peer>> peers_;
   Steps steps_{peers_, verdict_};
 };

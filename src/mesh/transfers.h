@@ -32,7 +32,7 @@
 namespace nexar::mesh {
 
 inline constexpr std::size_t kTransferAlignment = 64;
-static_assert(wire::kBulkBytesMax % kTransferAlignment == 0 && wire::kRecordBytesMax % kTransferAlignment == 0);
+static_assert(wire::kBulkBytes % kTransferAlignment == 0 && wire::kRecordBytesMax % kTransferAlignment == 0);
 
 // From here on a transfer goes by TCP lanes where there are some: below, the link's own bytes are as fast.
 inline constexpr std::uint64_t kLaneBytesMin = 64u << 10;

@@ -90,7 +90,8 @@ class BulkSource {
   };
 
   virtual ~BulkSource() = default;
-  virtual std::optional<Frame> next() = 0;
+  // At most `bytes_max` of payload: a multiple of kBulkBytes, and kBulkBytesMax or less.
+  virtual std::optional<Frame> next(std::size_t bytes_max) = 0;
 };
 
 struct LaneCounters {

@@ -12,8 +12,12 @@ inline constexpr std::size_t kHeaderBytes = 48;
 // An eager message, an RPC's arguments or its result. Up to here a copy costs less than asking first.
 inline constexpr std::uint32_t kEagerBytesMax = 64 * 1024;
 
-// One bulk frame: short enough that operations interleave and can be abandoned soon, long enough that its header is no cost.
-inline constexpr std::uint32_t kBulkBytesMax = 64 * 1024;
+// What a bulk frame carries, and the unit of stripes: short enough that operations interleave and can be abandoned soon, long enough that
+// its header is no cost.
+inline constexpr std::uint32_t kBulkBytes = 64 * 1024;
+
+// What it may carry: on a plain TCP lane, where each frame costs a call of the kernel and nothing else.
+inline constexpr std::uint32_t kBulkBytesMax = 4 * kBulkBytes;
 
 // A sentence for people. An error that needs more than a page helps nobody.
 inline constexpr std::uint32_t kTextBytesMax = 1024;

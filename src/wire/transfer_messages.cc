@@ -26,12 +26,12 @@ const char* transfer_fault(std::uint64_t transfer, ChosenBy by) {
 
 ByteRange Grant::stripe(std::uint16_t stripe) const {
   NEXAR_ASSERT(stripe < stripes, "a stripe is one of its grant's");
-  const std::uint64_t frames = bytes / kBulkBytesMax + (bytes % kBulkBytesMax != 0 ? 1 : 0);
+  const std::uint64_t frames = bytes / kBulkBytes + (bytes % kBulkBytes != 0 ? 1 : 0);
   const std::uint64_t each = frames / stripes;
   const std::uint64_t longer = frames % stripes;  // so many stripes have one frame more
   const auto start = [&](std::uint64_t number) {
     const std::uint64_t first = number * each + std::min(number, longer);
-    return offset + (first == frames ? bytes : first * kBulkBytesMax);
+    return offset + (first == frames ? bytes : first * kBulkBytes);
   };
   return {start(stripe), start(stripe + std::uint64_t{1})};
 }

@@ -52,7 +52,7 @@ struct Grant {
   std::uint32_t step = 0;
   std::uint64_t fingerprint = 0;
 
-  // The part of the granted bytes that stripe number `stripe` carries. Stripes are consecutive, cut between frames of kBulkBytesMax, and
+  // The part of the granted bytes that stripe number `stripe` carries. Stripes are consecutive, cut at multiples of kBulkBytes, and
   // equal but for one frame; both ends compute them.
   ByteRange stripe(std::uint16_t stripe) const;
 

@@ -48,9 +48,9 @@ class End : public transport::tcp::LaneHandler, public transport::tcp::LaneAccep
     lane = std::move(accepted);
     lane->start(*this);
   }
-  std::optional<Frame> next() override {
+  std::optional<Frame> next(std::size_t bytes_max) override {
     if (sent == message_.size()) return std::nullopt;
-    const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, message_.size() - sent);
+    const std::size_t size = std::min<std::size_t>(bytes_max, message_.size() - sent);
     const wire::Bulk bulk{.transfer = 1, .stripe = 0, .generation = 0, .offset = sent};
     const base::ByteView payload = base::ByteView(message_).subspan(sent, size);
     sent += size;

@@ -107,8 +107,8 @@ void Connection::bulk_ready() {
 void Connection::refill_bulk() {
   OutgoingLane& lane = outgoing_[static_cast<std::size_t>(wire::Lane::kBulk)];
   while (bulk_ != nullptr && !bulk_waits_ && lane.queue.unsent_bytes() < packet_bytes() &&
-         lane.queue.room() >= wire::kHeaderBytes + wire::kBulkBytesMax) {
-    const std::optional<BulkSource::Frame> frame = bulk_->next();
+         lane.queue.room() >= wire::kHeaderBytes + wire::kBulkBytes) {
+    const std::optional<BulkSource::Frame> frame = bulk_->next(wire::kBulkBytes);
     if (!frame) {
       bulk_waits_ = true;
       return;

@@ -93,10 +93,10 @@ void Connection::set_bulk_source(BulkSource* source) {
 // Frames are asked for only when the ring can take most of one, so that they are copied once.
 bool Connection::refill_bulk() {
   OutgoingLane& lane = outgoing_[kBulk];
-  const std::size_t enough = std::min(lane.ring.capacity() / 2, wire::kHeaderBytes + kReferenceBytes + wire::kBulkBytesMax);
+  const std::size_t enough = std::min(lane.ring.capacity() / 2, wire::kHeaderBytes + kReferenceBytes + wire::kBulkBytes);
   bool moved = false;
   while (bulk_ != nullptr && !bulk_waits_ && state_ != State::kEnded && lane.backlog_bytes() == 0 && lane.ring.room() >= enough) {
-    const std::optional<BulkSource::Frame> frame = bulk_->next();
+    const std::optional<BulkSource::Frame> frame = bulk_->next(wire::kBulkBytes);
     if (!frame) {
       bulk_waits_ = true;
       break;

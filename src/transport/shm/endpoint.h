@@ -70,7 +70,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   // For connections.
   io::Loop& loop() { return loop_; }
   bool can_be_read(std::uint64_t address) const;
-  base::ByteSpan scratch() { return scratch_; }
+  base::ByteSpan scratch() { return {scratch_.get(), wire::kBulkBytesMax}; }
   Result<void> take_loan(int from, ReceivedLoan loan);
   void unlinked(int local);
 
@@ -83,7 +83,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   LoanHandler* loans_ = nullptr;
   int self_ = -1;
   bool registered_ = false;
-  std::vector<std::byte> scratch_ = std::vector<std::byte>(wire::kBulkBytesMax);
+  const std::unique_ptr<std::byte[]> scratch_ = std::make_unique_for_overwrite<std::byte[]>(wire::kBulkBytesMax);
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 

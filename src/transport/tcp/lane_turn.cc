@@ -102,7 +102,7 @@ void Lane::finish_connecting() {
 
 bool Lane::receive() {
   std::array<iovec, RecordParser::kPlacesMax + 1> regions;
-  std::size_t budget = options_.turn_bytes;
+  std::size_t budget = turn_bytes();
   bool moved = false;
   while (budget > 0 && state_ != State::kEnded && !peer_ended_) {
     std::size_t wanted = 0;
@@ -143,7 +143,7 @@ void Lane::cut() {
 // Pulls frames while there is room; false when there is nothing to write.
 bool Lane::fill() {
   while (state_ == State::kOpen && source_ != nullptr && !source_waits_ && writer_.has_room()) {
-    const std::optional<BulkSource::Frame> frame = source_->next();
+    const std::optional<BulkSource::Frame> frame = source_->next(writer_.payload_max());
     if (state_ == State::kEnded) return false;
     if (!frame) {
       source_waits_ = true;
@@ -171,7 +171,7 @@ bool Lane::fill() {
 }
 
 bool Lane::transmit() {
-  std::size_t budget = options_.turn_bytes;
+  std::size_t budget = turn_bytes();
   bool moved = false;
   while (budget > 0 && !write_blocked_ && fill()) {
     std::array<iovec, RecordWriter::kPiecesMax> regions;

@@ -37,9 +37,8 @@ class RecordParser {
   // Spans that a sink may name for one record. What is scattered more than that is decrypted in the buffer and taken from there.
   static constexpr std::size_t kPlacesMax = 8;
 
-  // What is read at once into the buffer: a call of the kernel for every 64 KiB costs a tenth more, and beyond this the buffer leaves
-  // the cache before it is opened.
-  static constexpr std::size_t kReadBytes = 128 * 1024;
+  // What is read at once into the buffer: what the other end writes at once. Beyond this the buffer leaves the cache before it is opened.
+  static constexpr std::size_t kReadBytes = 256 * 1024;
   static_assert(kReadBytes >= wire::kRecordBytesMax + kRecordTagBytes);
 
   RecordParser(RecordKeys keys, bool plain, RecordSink& sink);

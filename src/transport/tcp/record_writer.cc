@@ -10,11 +10,14 @@
 namespace nexar::transport::tcp {
 namespace {
 
-constexpr std::size_t kRecordsPerFrame = wire::kBulkBytesMax / wire::kRecordBytesMax;
-constexpr std::size_t kFrameBytesMax = kSealedHeaderBytes + wire::kBulkBytesMax + kRecordsPerFrame * kRecordTagBytes;
+constexpr std::size_t kRecordsPerFrame = wire::kBulkBytes / wire::kRecordBytesMax;
+
+std::size_t frame_bytes_max(bool plain) {
+  return kSealedHeaderBytes + (plain ? wire::kBulkBytesMax : wire::kBulkBytes + kRecordsPerFrame * kRecordTagBytes);
+}
 
 std::size_t buffer_bytes(bool plain) {
-  return (plain ? RecordWriter::kPlainFramesPerWrite : RecordWriter::kFramesPerWrite) * kFrameBytesMax;
+  return (plain ? RecordWriter::kPlainFramesPerWrite : RecordWriter::kFramesPerWrite) * frame_bytes_max(plain);
 }
 
 }  // namespace
@@ -32,7 +35,7 @@ void RecordWriter::add_clear(base::ByteView bytes) { std::memcpy(take(bytes.size
 bool RecordWriter::has_room() const {
   std::size_t waiting = 0;
   for (const base::ByteView piece : unsent()) waiting += piece.size();
-  return size_ - std::max(end_, waiting) >= kFrameBytesMax && first_ + count_ + 2 <= pieces_.size();
+  return size_ - std::max(end_, waiting) >= frame_bytes_max(plain_) && first_ + count_ + 2 <= pieces_.size();
 }
 
 bool RecordWriter::add(const wire::Header& header, base::ByteView payload, bool stays) {

@@ -83,7 +83,7 @@ struct TestWay {
       : way(1, scratch, [] {}), arrivals(to, its_number), number(its_number) {}
 
   bool pull() {
-    const auto frame = way.next();
+    const auto frame = way.next(wire::kBulkBytes);
     if (frame) flying.push_back({frame->header, {frame->payload.begin(), frame->payload.end()}});
     return frame.has_value();
   }
@@ -308,7 +308,7 @@ TEST_F(TransfersTest, CancellingAtEitherEndTellsTheOther) {
   hear();
   ASSERT_TRUE(sent);
   EXPECT_EQ(sent->error().code(), ErrorCode::kCancelled);
-  EXPECT_FALSE(link_way.way.next()) << "nothing of it is sent any more";
+  EXPECT_FALSE(link_way.way.next(wire::kBulkBytes)) << "nothing of it is sent any more";
   arrive(link_way, 100'000);
   EXPECT_EQ(sink.times[500], 1u);
   EXPECT_EQ(sink.times[5000], 0u) << "the rest of the frame goes nowhere";

@@ -88,12 +88,13 @@ class LaneEndpoint : public tcp::LaneHandler, public tcp::LaneAcceptor, public B
   }
 
   // BulkSource: the payload lies in memory that is spoiled as soon as it may be.
-  std::optional<Frame> next() override {
+  std::optional<Frame> next(std::size_t bytes_max) override {
     EXPECT_FALSE(end);
     spoil();
     if (outgoing.empty()) return std::nullopt;
     current_ = std::move(outgoing.front());
     outgoing.pop_front();
+    EXPECT_LE(current_.size(), bytes_max);
     return Frame{bulk_header(sent++, current_.size()), current_};
   }
   void spoil() { std::fill(current_.begin(), current_.end(), std::byte{0xee}); }

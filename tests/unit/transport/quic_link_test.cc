@@ -92,9 +92,9 @@ TEST_F(QuicTest, AFullLaneRefusesUntilThereIsRoomAndOthersGoOn) {
 class Source : public BulkSource {
  public:
   explicit Source(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
-  std::optional<Frame> next() override {
+  std::optional<Frame> next(std::size_t bytes_max) override {
     if (at_ == bytes_.size()) return std::nullopt;
-    const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, bytes_.size() - at_);
+    const std::size_t size = std::min<std::size_t>(bytes_max, bytes_.size() - at_);
     const wire::Bulk bulk{.transfer = 1, .offset = at_};
     Frame frame{wire::header_of(bulk, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)),
                 base::ByteView(bytes_).subspan(at_, size)};

@@ -25,8 +25,8 @@ std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
 // One transfer of bytes that stay where they are.
 struct Source : BulkSource {
   Source(std::uint64_t number, const std::vector<std::byte>& content, bool in_place) : transfer(number), bytes(content), stays(in_place) {}
-  std::optional<Frame> next() override {
-    const std::size_t size = std::min<std::size_t>(wire::kBulkBytesMax, bytes.size() - at);
+  std::optional<Frame> next(std::size_t bytes_max) override {
+    const std::size_t size = std::min<std::size_t>(bytes_max, bytes.size() - at);
     if (size == 0) return std::nullopt;
     const Frame frame{
         wire::header_of(wire::Bulk{.transfer = transfer, .offset = at}, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(size)),

@@ -90,10 +90,10 @@ TEST(RecordKeys, StopWhenTheirNumbersAreUsedUp) {
   EXPECT_EQ(keys.number(), 3u);
 }
 
-TEST(RecordWriter, HoldsNoMoreThanTwoFramesOfSealedPayload) {
+TEST(RecordWriter, HoldsNoMoreFramesOfSealedPayloadThanOneWriteTakes) {
   const LaneTerms terms{.name = {.lane = 1, .generation = 1}};
   tcp::RecordWriter writer(RecordKeys(counting_material(), terms, Side::kConnects), false);
-  const Bytes payload = random_bytes(wire::kBulkBytesMax, 1);
+  const Bytes payload = random_bytes(writer.payload_max(), 1);
   for (std::size_t i = 0; i < tcp::RecordWriter::kFramesPerWrite; ++i) {
     ASSERT_TRUE(writer.has_room());
     ASSERT_TRUE(writer.add(bulk_header(i, payload.size()), payload));

@@ -55,6 +55,7 @@ TEST(Docs, ListEveryLimit) {
   };
   limit("header", kHeaderBytes);
   limit("eager payload", kEagerBytesMax);
+  limit("stripe unit", kBulkBytes);
   limit("bulk payload", kBulkBytesMax);
   limit("text", kTextBytesMax);
   limit("operation name", kNameBytesMax);

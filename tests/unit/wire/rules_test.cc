@@ -41,16 +41,16 @@ TEST(Hello, ThatDifferAreRefusedNamingBoth) {
 }
 
 TEST(Grant, CutsItsBytesIntoStripesOfWholeFrames) {
-  Grant grant{.transfer = 1, .offset = 1000, .bytes = 5 * kBulkBytesMax + 7, .stripes = 4};  // six frames: 2, 2, 1, 1
-  EXPECT_EQ(grant.stripe(0), (ByteRange{1000, 1000 + 2 * kBulkBytesMax}));
-  EXPECT_EQ(grant.stripe(1), (ByteRange{1000 + 2 * kBulkBytesMax, 1000 + 4 * kBulkBytesMax}));
-  EXPECT_EQ(grant.stripe(2), (ByteRange{1000 + 4 * kBulkBytesMax, 1000 + 5 * kBulkBytesMax}));
-  EXPECT_EQ(grant.stripe(3), (ByteRange{1000 + 5 * kBulkBytesMax, 1000 + 5 * kBulkBytesMax + 7}));
+  Grant grant{.transfer = 1, .offset = 1000, .bytes = 5 * kBulkBytes + 7, .stripes = 4};  // six frames: 2, 2, 1, 1
+  EXPECT_EQ(grant.stripe(0), (ByteRange{1000, 1000 + 2 * kBulkBytes}));
+  EXPECT_EQ(grant.stripe(1), (ByteRange{1000 + 2 * kBulkBytes, 1000 + 4 * kBulkBytes}));
+  EXPECT_EQ(grant.stripe(2), (ByteRange{1000 + 4 * kBulkBytes, 1000 + 5 * kBulkBytes}));
+  EXPECT_EQ(grant.stripe(3), (ByteRange{1000 + 5 * kBulkBytes, 1000 + 5 * kBulkBytes + 7}));
 }
 
 TEST(Grant, StripesCoverEveryByteOnce) {
-  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{kBulkBytesMax}, std::uint64_t{kBulkBytesMax} + 1,
-                                    std::uint64_t{64} * kBulkBytesMax, std::uint64_t{1} << 40, kU64 - 3})
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{kBulkBytes}, std::uint64_t{kBulkBytes} + 1,
+                                    std::uint64_t{64} * kBulkBytes, std::uint64_t{1} << 40, kU64 - 3})
     for (std::uint16_t stripes = 1; stripes <= kStripesMax; ++stripes) {
       const Grant grant{.transfer = 1, .offset = 3, .bytes = bytes, .stripes = stripes};
       ASSERT_EQ(grant.fault(), nullptr);
