@@ -143,7 +143,8 @@ bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call&
 int run_worker(const Options& options) {
   Node node = Node::from_env().value();
   if (options.root >= node.size()) throw std::runtime_error(fmt::format("--root: there is no rank {} among {}", options.root, node.size()));
-  if (options.pin && node.local_size() <= info().cores) io::pin_thread(node.local_rank());
+  // By rank, not by local rank: hosts may be namespaces of one machine.
+  if (const int cores = info().cores; options.pin && node.local_size() <= cores) io::pin_thread(node.rank() % cores);
   bench::NodeWorld world(node);
   const std::vector<bench::Call> calls = calls_of(options, node.size());
   bench::Table table(node.rank() == 0 && options.json != "-", options.progress || isatty(STDOUT_FILENO) == 1, calls.size());
