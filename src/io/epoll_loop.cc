@@ -103,6 +103,8 @@ void EpollLoop::remove_poller(Poller& poller) {
   pollers_removed_ = true;
 }
 
+void EpollLoop::hurry() { hurried_until_ = now_ + kHurry; }
+
 bool EpollLoop::turn(Duration max_wait) {
   NEXAR_ASSERT(!turning_, "a callback does not run the loop that calls it");
   turning_ = true;
@@ -187,10 +189,22 @@ bool EpollLoop::run_pollers() {
   bool busy = false;
   const std::size_t count = pollers_.size();  // one that is added by another waits for the next turn
   for (std::size_t i = 0; i < count; ++i) {
-    if (pollers_[i] != nullptr) busy = pollers_[i]->poll() || busy;
+    if (pollers_[i] != nullptr && !pollers_[i]->takes_turns()) busy = pollers_[i]->poll() || busy;
   }
+  busy = run_next_in_turn(count) || busy;
   if (std::exchange(pollers_removed_, false)) std::erase(pollers_, nullptr);
   return busy;
+}
+
+// Whoever has nothing to do does not count.
+bool EpollLoop::run_next_in_turn(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t asked = (next_in_turn_ + i) % count;
+    if (pollers_[asked] == nullptr || !pollers_[asked]->takes_turns() || !pollers_[asked]->poll()) continue;
+    next_in_turn_ = asked + 1;
+    return true;
+  }
+  return false;
 }
 
 void EpollLoop::post(std::function<void()> work) {

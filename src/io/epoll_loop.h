@@ -28,6 +28,9 @@ class EpollLoop final : public Loop {
   // Descriptors that are only watched are served at least this often while the loop spins: about every 16 microseconds.
   static constexpr int kTurnsPerEpoll = 16;
 
+  // How long hurry() lasts.
+  static constexpr base::Duration kHurry = std::chrono::milliseconds(1);
+
   // What one epoll call brings at most; the kernel gives the rest next time, in turn, so no descriptor starves.
   static constexpr int kEventsPerWait = 64;
 
@@ -41,6 +44,8 @@ class EpollLoop final : public Loop {
   void unwatch(int fd) override;
   void add_poller(Poller& poller) override;
   void remove_poller(Poller& poller) override;
+  void hurry() override;
+  bool is_hurried() const override { return now_ < hurried_until_; }
   bool turn(base::Duration max_wait) override;
   void post(std::function<void()> work) override;
   void wake() override;
@@ -63,6 +68,7 @@ class EpollLoop final : public Loop {
   bool dispatch(const epoll_event& event);
   bool run_posted();
   bool run_pollers();
+  bool run_next_in_turn(std::size_t count);
   bool fall_asleep();
   void wake_up();
   void ring();
@@ -74,10 +80,12 @@ class EpollLoop final : public Loop {
   bool pollers_removed_ = false;  // there are null pointers among the pollers
   int turns_without_epoll_ = 0;
   base::Time now_;
+  base::Time hurried_until_{};
   FileDescriptor epoll_;
   FileDescriptor bell_;         // an eventfd; written to wake a thread from its wait
   std::vector<Watch> watches_;  // by descriptor: the kernel gives out the lowest free number
   std::vector<Poller*> pollers_;
+  std::size_t next_in_turn_ = 0;                // the first to be asked of the pollers that take turns
   std::vector<std::function<void()>> running_;  // what was posted and is being run
 
   // Touched by all.

@@ -32,14 +32,19 @@ class Watcher {
   virtual void on_ready(Readiness ready) = 0;
 };
 
-// Is asked on every turn whether there is something to do, without a system call of the loop: this is how a spinning thread reads its
-// sockets. A poller that reads a descriptor also watches it, so that a turn that blocks wakes up. Owned by its user.
+// Is asked on every turn, but for those that take turns, whether there is something to do, without a system call of the loop: this is how a
+// spinning thread reads its sockets. A poller that reads a descriptor also watches it, so that a turn that blocks wakes up. Owned by its
+// user.
 class Poller {
  public:
   virtual ~Poller() = default;
 
   // Does some work, a bounded amount, and returns whether there was any.
   virtual bool poll() = 0;
+
+  // Whether that amount is large beside what others have to do. Of those of whom it is, one works in each turn, so that the others are
+  // asked between any two of them.
+  virtual bool takes_turns() const { return false; }
 
   // The turn is about to block. One whose work comes without a descriptor becoming ready says here, to whoever brings it, that it has to be
   // woken from now on; then it looks once more, and returns whether there is nothing to do.
@@ -74,6 +79,11 @@ class Loop {
 
   virtual void add_poller(Poller& poller) = 0;
   virtual void remove_poller(Poller& poller) = 0;
+
+  // Something has come that somebody may be waiting for, and more of the kind may follow: for a millisecond, pollers that take turns are to
+  // do less in each. In a steady stream of such things each waits for a small turn; without them turns are as long as is efficient.
+  virtual void hurry() = 0;
+  virtual bool is_hurried() const = 0;
 
   // One turn: what was posted, the pollers, timers that are due; then, if none of them had anything to do, a wait for descriptors until
   // the next timer and at most `max_wait`; then whatever has become ready. Returns whether anything was done, or wake() was called. With a

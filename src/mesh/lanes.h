@@ -105,6 +105,9 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
   Result<void> on_down(const wire::LaneDown& down);
   void on_pong(std::uint64_t nonce);
 
+  // Somebody may wait for what has come by the link: lanes do less at a time for a while.
+  void hurry();
+
   LaneReport report() const;
   bool is_settled() const { return settled_; }
 

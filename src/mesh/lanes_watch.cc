@@ -28,6 +28,10 @@ void add(transport::LaneCounters& sum, const transport::LaneCounters& more) {
 
 }  // namespace
 
+void Lanes::hurry() {
+  if (around_.environment != nullptr) around_.environment->loop.hurry();
+}
+
 void Lanes::drain() {
   for (Slot& slot : slots_)
     if (slot.lane != nullptr && slot.lane->is_open()) slot.lane->drain();

@@ -67,11 +67,7 @@ bool Lane::work() {
   working_ = true;
   if (state_ == State::kConnecting && !write_blocked_) finish_connecting();
   if (std::exchange(ready_due_, false)) handler_->on_ready();
-  bool moved = false;
-  if (state_ != State::kConnecting) {
-    moved = state_ != State::kEnded && receive();
-    if (state_ != State::kEnded) moved = transmit() || moved;
-  }
+  const bool moved = state_ != State::kConnecting && (work_one_way() || work_one_way());
   working_ = false;
   if (state_ == State::kEnded) {
     tell_end();
@@ -82,6 +78,13 @@ bool Lane::work() {
     if (state_ == State::kClosing) timer_.set(loop_.now() + options_.close_timeout);
   }
   return moved;
+}
+
+// Both ways take turns, as the lanes do: what is more urgent than either is looked at in between.
+bool Lane::work_one_way() {
+  const bool receives = receives_next_;
+  receives_next_ = !receives;
+  return state_ != State::kEnded && (receives ? receive() : transmit());
 }
 
 void Lane::drain() {
@@ -100,6 +103,11 @@ void Lane::finish_connecting() {
   state_ = State::kGreeting;
 }
 
+std::size_t Lane::turn_bytes() const {
+  if (loop_.is_hurried()) return wire::kBulkBytes;
+  return terms_.plain ? 2 * options_.turn_bytes : options_.turn_bytes;
+}
+
 bool Lane::receive() {
   std::array<iovec, RecordParser::kPlacesMax + 1> regions;
   std::size_t budget = turn_bytes();
@@ -107,7 +115,9 @@ bool Lane::receive() {
   while (budget > 0 && state_ != State::kEnded && !peer_ended_) {
     std::size_t wanted = 0;
     std::size_t count = 0;
-    for (const base::ByteSpan span : parser_.wanted()) {
+    for (base::ByteSpan span : parser_.wanted()) {
+      span = span.first(std::min(span.size(), budget - wanted));
+      if (span.empty()) break;
       regions[count++] = io::region(span);
       wanted += span.size();
     }
@@ -140,10 +150,11 @@ void Lane::cut() {
   fail(Error(ErrorCode::kPeerLost, where));
 }
 
-// Pulls frames while there is room; false when there is nothing to write.
-bool Lane::fill() {
-  while (state_ == State::kOpen && source_ != nullptr && !source_waits_ && writer_.has_room()) {
-    const std::optional<BulkSource::Frame> frame = source_->next(writer_.payload_max());
+// Pulls frames of `bytes` while there is room; false when there is nothing to write.
+bool Lane::fill(std::size_t bytes) {
+  std::size_t filled = 0;
+  while (state_ == State::kOpen && source_ != nullptr && !source_waits_ && writer_.has_room() && filled < bytes) {
+    const std::optional<BulkSource::Frame> frame = source_->next(std::min(writer_.payload_max(), bytes));
     if (state_ == State::kEnded) return false;
     if (!frame) {
       source_waits_ = true;
@@ -153,6 +164,7 @@ bool Lane::fill() {
       fail(Error(ErrorCode::kOverloaded, "it has used all its record numbers"));
       return false;
     }
+    filled += frame->payload.size();
     ++counters_.frames_sent;
     counters_.bytes_sent += wire::kHeaderBytes + frame->payload.size();
   }
@@ -173,7 +185,7 @@ bool Lane::fill() {
 bool Lane::transmit() {
   std::size_t budget = turn_bytes();
   bool moved = false;
-  while (budget > 0 && !write_blocked_ && fill()) {
+  while (budget > 0 && !write_blocked_ && fill(turn_bytes())) {
     std::array<iovec, RecordWriter::kPiecesMax> regions;
     std::size_t count = 0;
     std::size_t bytes = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -245,6 +246,40 @@ TEST_F(EpollLoopTest, PollersRunEveryTurnAndMayComeAndGoMeanwhile) {
   loop->add_poller(victim);
   loop->turn(0ns);
   EXPECT_EQ(ran, "fflflv");
+}
+
+class TurnTakingPoller : public CallingPoller {
+ public:
+  using CallingPoller::CallingPoller;
+  bool takes_turns() const override { return true; }
+};
+
+TEST_F(EpollLoopTest, OfPollersThatTakeTurnsOneThatHasWorkRunsInEach) {
+  std::string ran;
+  bool b_has_work = true;
+  CallingPoller urgent([&] { return ran += 'u', false; });
+  TurnTakingPoller a([&] { return ran += 'a', true; });
+  TurnTakingPoller b([&] { return ran += 'b', b_has_work; });
+  TurnTakingPoller c([&] { return ran += 'c', true; });
+  for (Poller* poller : std::initializer_list<Poller*>{&a, &b, &urgent, &c}) loop->add_poller(*poller);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(loop->turn(0ns));
+  EXPECT_EQ(ran, "uaubucua");
+  b_has_work = false;
+  loop->remove_poller(a);
+  for (int i = 0; i < 2; ++i) loop->turn(0ns);  // places close up meanwhile
+  ran.clear();
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(loop->turn(0ns));
+  EXPECT_EQ(ran, "ubcubc");
+}
+
+TEST_F(EpollLoopTest, IsHurriedForAWhile) {
+  EXPECT_FALSE(loop->is_hurried());
+  loop->refresh();
+  loop->hurry();
+  EXPECT_TRUE(loop->is_hurried());
+  std::this_thread::sleep_for(2 * EpollLoop::kHurry);
+  loop->refresh();
+  EXPECT_FALSE(loop->is_hurried());
 }
 
 TEST_F(EpollLoopTest, WaitsUntilTheNextTimerAndNoLonger) {

@@ -177,6 +177,23 @@ TEST_F(LaneTest, MovesABoundedAmountInATurn) {
   EXPECT_EQ(server.whole, 100u);
 }
 
+TEST_F(LaneTest, MovesAFrameInATurnWhenSomethingUrgentIsAbout) {
+  connect();
+  for (int i = 0; i < 40; ++i) client.queue(random_bytes(65536, 1));
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  const auto step = [](std::uint64_t& before, std::uint64_t now) { return now - std::exchange(before, now); };
+  while (server.whole < 40 && !server.end) {
+    loop->refresh();
+    loop->hurry();
+    loop->turn(std::chrono::milliseconds(10));
+    // A poll and a readiness may fall into one turn.
+    EXPECT_LE(step(sent, client.lane->counters().frames.bytes_sent), 2 * (wire::kHeaderBytes + 65536));
+    EXPECT_LE(step(received, server.lane->counters().frames.bytes_received), 2 * 2 * (wire::kHeaderBytes + 65536));
+  }
+  EXPECT_EQ(server.whole, 40u);
+}
+
 TEST_F(LaneTest, NoKeySealsANumberTwiceInAnyDirectionGenerationOrLane) {
   SealCounter counter;
   limits.observer = &counter;
