@@ -152,7 +152,7 @@ class NEXAR_API Group {
                                    const CallOptions& options = {}) const;
 
   // Many tensors of one type in place, as if each were reduced alone, in few operations: small ones travel together, by way of the node's
-  // pool; tensors from 1 MiB on, and such as lie one after the other in memory, are reduced where they are. Every rank gives the same
+  // pool; larger ones, and such as lie one after the other in memory, are reduced where they are. Every rank gives the same
   // counts in the same order. The list is read during the call only. The blocking form needs memory for 64 MiB of small tensors at a time;
   // the start_ form for all of them at once, else kOverloaded.
   Result<void> all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,

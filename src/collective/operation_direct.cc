@@ -9,8 +9,8 @@ namespace nexar::collective {
 
 // Whether the call goes there; all members find the same, because all that counts is in the call's descriptor.
 bool Operation::goes_by_memory() {
-  if (group_->direct == nullptr || !call_->algorithm.empty() || !DirectGroup::supports(call_->descriptor.operation)) return false;
-  direct_call_ = {.operation = call_->descriptor.operation,
+  if (group_->direct == nullptr || !call_->algorithm.empty() || !DirectGroup::supports(work_of(call_->descriptor.operation))) return false;
+  direct_call_ = {.operation = work_of(call_->descriptor.operation),
                   .sequence = steps_.sequence,
                   .fingerprint = steps_.fingerprint,
                   .send = call_->input,

@@ -4,7 +4,8 @@
 //   runs      |  run 0    |          run 1           | run 2 |
 //
 // Small neighbours in the list travel as one run, which is gathered into memory of the pool and scattered back; a run that lies in one
-// piece is reduced where it is. Where runs begin follows from the counts alone, so that all ranks have the same ones.
+// piece is reduced where it is. Where runs begin follows from the counts alone, so that all ranks have the same ones. Among ranks that
+// share memory runs are so small that what was gathered is still in the cache when it is reduced, and when it is scattered.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -16,18 +17,24 @@
 #include "base/hash.h"
 #include "nexar/buffer_pool.h"
 #include "nexar/group.h"
-#include "runtime/collective_state.h"
 #include "runtime/node_core.h"
+#include "runtime/plain_call.h"
 
 namespace nexar {
 namespace {
 
-using runtime::CollectiveState;
 using runtime::NodeCore;
 
-constexpr std::uint64_t kAloneBytes = 1 << 20;  // from here on copying costs more than an operation
-constexpr std::uint64_t kRunBytes = 16 << 20;   // enough to hide an operation's latency, and a bound on a run's memory
-constexpr std::size_t kRunsInFlight = 4;        // of a blocking call
+constexpr std::size_t kRunsInFlight = 4;  // of a blocking call
+
+struct Limits {
+  std::uint64_t alone_bytes;  // from here on copying costs more than an operation
+  std::uint64_t run_bytes;    // enough to hide an operation's latency, and a bound on a run's memory
+};
+constexpr Limits kByMessages{.alone_bytes = 1 << 20, .run_bytes = 16 << 20};
+constexpr Limits kByMemory{.alone_bytes = 256 << 10, .run_bytes = 512 << 10};
+
+Limits limits_of(const runtime::GroupRecord& group) { return group.direct != nullptr ? kByMemory : kByMessages; }
 
 struct Run {
   std::vector<TensorView> tensors;  // none of them empty
@@ -45,7 +52,7 @@ struct Runs {
   std::optional<Error> error{};  // of the arguments
 };
 
-Runs cut(std::span<const TensorView> tensors, DataType type) {
+Runs cut(std::span<const TensorView> tensors, DataType type, const Limits& limits) {
   Runs runs;
   const std::uint64_t count_max = std::numeric_limits<std::uint64_t>::max() / size_of(type);
   bool closed = true;
@@ -58,8 +65,8 @@ Runs cut(std::span<const TensorView> tensors, DataType type) {
     if (tensor.data == nullptr && !runs.error)
       runs.error =
           Error(ErrorCode::kInvalidArgument, fmt::format("all_reduce_bucketed: a tensor is null and {} elements long", tensor.count));
-    const bool alone = tensor.count >= kAloneBytes / size_of(type);
-    if (closed || alone || runs.list.back().count + tensor.count > kRunBytes / size_of(type)) runs.list.emplace_back();
+    const bool alone = tensor.count >= limits.alone_bytes / size_of(type);
+    if (closed || alone || runs.list.back().count + tensor.count > limits.run_bytes / size_of(type)) runs.list.emplace_back();
     runs.list.back().tensors.push_back(tensor);
     runs.list.back().count += tensor.count;
     closed = alone;
@@ -78,6 +85,10 @@ struct Bucket {
   const CallOptions& options;
 
   Operation decline(const Error& error) const { return handle.start_decline(error, "all_reduce_bucketed"); }
+  Result<void> decline_and_wait(const Error& error) const {
+    if (Result<Status> declined = decline(error).wait(); !declined) return std::move(declined).error();
+    return {};
+  }
 };
 
 // A run by way of memory of the pool, which it holds until it ends.
@@ -111,18 +122,29 @@ std::uint64_t digest_of(const Run& run) {
 }
 
 // One bucketed call over memory in one piece.
-Operation start_reduction(const Bucket& bucket, const Run& run, void* memory) {
-  const auto describe = [&](CollectiveState& state) {
-    state.elements(run.count, bucket.type).reduction(bucket.op).buffers(memory, memory);
-    state.call().descriptor.operation = OperationId::kAllReduceBucketed;
-    state.call().descriptor.digest ^= digest_of(run);
-  };
-  return runtime::start_collective(bucket.core, bucket.group, OperationId::kAllReduce, bucket.options, describe);
+runtime::PlainCall call_over(const Bucket& bucket, const Run& run, void* memory) {
+  return {.operation = OperationId::kAllReduceBucketed,
+          .send = memory,
+          .recv = memory,
+          .count = run.count,
+          .type = bucket.type,
+          .op = &bucket.op,
+          .digest = digest_of(run)};
 }
+
+Operation start_reduction(const Bucket& bucket, const Run& run, void* memory) {
+  return runtime::start_plain(bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
+}
+
+Result<void> reduce(const Bucket& bucket, const Run& run, void* memory) {
+  return runtime::run_plain(*bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
+}
+
+void* one_piece(const Run& run) { return run.tensors.empty() ? nullptr : run.tensors.front().data; }
 
 Operation start_run(const Bucket& bucket, const Run& run) {
   const std::size_t element = size_of(bucket.type);
-  if (run.lies_in_one_piece(element)) return start_reduction(bucket, run, run.tensors.empty() ? nullptr : run.tensors.front().data);
+  if (run.lies_in_one_piece(element)) return start_reduction(bucket, run, one_piece(run));
   Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
   if (!memory) return bucket.decline(memory.error());
   auto gathered = std::make_shared<Gathered>(*std::move(memory), run.tensors, element);
@@ -135,11 +157,33 @@ Operation start_run(const Bucket& bucket, const Run& run) {
   });
 }
 
+// A run through shared memory: one after the other is as fast as any number in flight there.
+Result<void> run_alone(const Bucket& bucket, const Run& run) {
+  const std::size_t element = size_of(bucket.type);
+  if (run.lies_in_one_piece(element)) return reduce(bucket, run, one_piece(run));
+  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
+  if (!memory) return bucket.decline_and_wait(memory.error());
+  Gathered gathered{*std::move(memory), run.tensors, element};
+  gathered.gather();
+  if (Result<void> reduced = reduce(bucket, run, gathered.memory.data()); !reduced) return reduced;
+  gathered.scatter();
+  return {};
+}
+
+Result<void> run_in_turn(const Bucket& bucket, Runs runs) {
+  for (const Run& run : runs.list) {
+    Result<void> result = runs.error ? bucket.decline_and_wait(*runs.error) : run_alone(bucket, run);
+    if (!result && !runs.error) runs.error = std::move(result).error();
+  }
+  if (runs.error) return *runs.error;
+  return {};
+}
+
 }  // namespace
 
 Operation Group::start_all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                            const CallOptions& options) const {
-  const Runs runs = cut(tensors, type);
+  const Runs runs = cut(tensors, type, limits_of(*record_));
   const Bucket bucket{*this, core_, *record_, type, op, options};
   std::vector<Operation> parts;
   for (const Run& run : runs.list) parts.push_back(runs.error ? bucket.decline(*runs.error) : start_run(bucket, run));
@@ -150,8 +194,9 @@ Operation Group::start_all_reduce_bucketed(std::span<const TensorView> tensors, 
 // Every run takes its place in the order of calls, also after an error: ranks that have not seen it yet go on to the next run.
 Result<void> Group::all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                         const CallOptions& options) const {
-  Runs runs = cut(tensors, type);
+  Runs runs = cut(tensors, type, limits_of(*record_));
   const Bucket bucket{*this, core_, *record_, type, op, options};
+  if (record_->direct != nullptr) return run_in_turn(bucket, std::move(runs));
   std::vector<Operation> operations;
   std::size_t waited = 0;
   const auto wait_for_next = [&] {

@@ -24,6 +24,8 @@ void describe(CollectiveState& state, const PlainCall& call) {
   if (call.op != nullptr) state.reduction(*call.op);
   if (call.root) state.root(*call.root);
   state.buffers(call.send, call.recv);
+  state.call().descriptor.operation = call.operation;
+  state.call().descriptor.digest ^= call.digest;
 }
 
 struct Sizes {
@@ -55,7 +57,7 @@ bool lie_well(const PlainCall& call, std::uint64_t bytes, const GroupRecord& gro
   const auto send = reinterpret_cast<std::uintptr_t>(call.send);
   const auto recv = reinterpret_cast<std::uintptr_t>(call.recv);
   if (send >= recv + sizes.recv || recv >= send + sizes.send) return true;
-  switch (call.operation) {
+  switch (work_of(call.operation)) {
     case kAllReduce:
     case kScan:
     case kExclusiveScan:
@@ -77,7 +79,7 @@ bool is_for_caller(const GroupRecord& group, const CallOptions& options, const P
 
 // Null when the op has no meaning on the type.
 const DirectGroup::Known* know(DirectGroup& direct, const PlainCall& call) {
-  wire::CallDescriptor descriptor{.operation = call.operation, .count = call.count, .dtype = call.type};
+  wire::CallDescriptor descriptor{.operation = call.operation, .count = call.count, .dtype = call.type, .digest = call.digest};
   if (call.op != nullptr) descriptor.op = call.op->op();
   if (call.root) descriptor.root = *call.root;
   DirectGroup::Known& known = direct.known();
@@ -102,7 +104,7 @@ void wait_for_readers(DirectGroup& direct, Sequence sequence) {
 
 Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call,
                        collective::direct::Operation& begun) {
-  CollectiveState state(core, group, call.operation, options);
+  CollectiveState state(core, group, work_of(call.operation), options);
   describe(state, call);
   state.call().begun = &begun;
   Result<void> result = run_state(core, group, state);
@@ -126,7 +128,7 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
   if (is_for_caller(group, options, call)) {
     DirectGroup& direct = *group.direct;
     if (const DirectGroup::Known* known = know(direct, call); known != nullptr) {
-      collective::direct::Call there{.operation = call.operation,
+      collective::direct::Call there{.operation = work_of(call.operation),
                                      .fingerprint = known->fingerprint,
                                      .send = call.send,
                                      .recv = call.recv,
@@ -146,13 +148,13 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
       }
     }
   }
-  CollectiveState state(core, group, call.operation, options);
+  CollectiveState state(core, group, work_of(call.operation), options);
   describe(state, call);
   return run_state(core, group, state);
 }
 
 Operation start_plain(const std::shared_ptr<NodeCore>& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
-  return start_collective(core, group, call.operation, options, [&](CollectiveState& state) { describe(state, call); });
+  return start_collective(core, group, work_of(call.operation), options, [&](CollectiveState& state) { describe(state, call); });
 }
 
 }  // namespace nexar::runtime

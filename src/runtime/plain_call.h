@@ -22,6 +22,7 @@ struct PlainCall {
   std::optional<DataType> type{};
   const Reduction* op = nullptr;
   std::optional<Rank> root{};
+  std::uint64_t digest = 0;  // of what else the ranks have to agree on
 };
 
 // Runs it and waits for it. In a group that shares memory and has nothing else to do it runs on this thread, without a queue, a lock or an

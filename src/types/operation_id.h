@@ -37,4 +37,9 @@ inline constexpr std::uint8_t kOperationIdMax = 22;
 // The name as it is written everywhere: "all_reduce"; "unknown" for a number that is none.
 std::string_view to_string(OperationId operation);
 
+// Whose work an operation does, once it is known who takes part with what: of tensors in one piece a bucket is an all_reduce.
+constexpr OperationId work_of(OperationId operation) {
+  return operation == OperationId::kAllReduceBucketed ? OperationId::kAllReduce : operation;
+}
+
 }  // namespace nexar

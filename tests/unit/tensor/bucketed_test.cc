@@ -126,6 +126,7 @@ TEST_P(BucketedTest, ABucketerReducesBucketsWhileMoreAreAdded) {
 TEST(Bucketed, WhatDoesNotFitAtOnceIsRefusedByTheFormThatDoesNotWait) {
   LocalOptions options;
   options.config.memory_budget = 8 << 20;
+  options.config.transport = Transport::kNet;
   const std::vector<Node> nodes = Node::local(2, options).value();
   on_all_ranks(nodes, [](const Group& world) {
     Tensors tensors(world.rank(), std::vector<std::uint64_t>(50, 200000));
