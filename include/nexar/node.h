@@ -36,8 +36,8 @@ struct JoinOptions {
   std::string token;         // the join token; empty: config.token, or what config.token_file holds
   std::optional<Rank> rank;  // the rank to ask for; unset: in the order of arrival
 
-  // How long to try until the world stands: the seed may not have been started yet, and others may come late. A node that waits at a living
-  // seed stays up to 3 s longer, for the seed's own verdict that names who is missing.
+  // How long to try until the world stands: the seed may not have been started yet, and others may come late. Then the error says who has
+  // come and who is missing, as the seed knows it; where the seed is about to give up too, its verdict is awaited, up to 3 s longer.
   std::chrono::nanoseconds deadline = std::chrono::seconds(60);
 
   // Where this node listens: one UDP port for all peers. PORT, or FIRST-LAST for the first free one of a range; empty: any.

@@ -121,12 +121,14 @@ Result<JoinClient::Joined> JoinClient::wait_view(const std::vector<io::Address>&
       if (!again) return std::move(again).error();
     }
     conversation_->tell(candidates);
-    turn_until(options_.deadline + kVerdictGrace, [this] { return conversation_->state() != State::kWaiting; });
+    await_view();
     if (conversation_->state() == State::kComplete) break;
     if (conversation_->state() == State::kRefused) return *conversation_->error();
-    const std::optional<Error> ended = conversation_->error();
-    if (loop_->refresh() >= options_.deadline)
-      return give_up(ended ? *ended : Error(ErrorCode::kTimeout, "the seed waits for other nodes")).error();
+    if (loop_->refresh() >= options_.deadline) {
+      if (conversation_->error()) return give_up(*conversation_->error()).error();
+      if (conversation_->news()) return give_up(conversation_->news()->error).error();
+      return give_up(Error(ErrorCode::kTimeout, "the seed waits for other nodes")).error();
+    }
     pause();
     leave("the link has ended");
   }
@@ -136,6 +138,20 @@ Result<JoinClient::Joined> JoinClient::wait_view(const std::vector<io::Address>&
   if (!rank) return Error(ErrorCode::kInternal, fmt::format("the seed at {} sent a view without this node", options_.seed));
   joined.rank = *rank;
   return joined;
+}
+
+// Until the conversation has an outcome or the time is over. At the deadline the seed is asked who is missing. Who left at once would be
+// missing for the others too; where the seed's verdict is near, it is the same for all, and worth the rest of the grace.
+void JoinClient::await_view() {
+  const auto is_over = [this] { return conversation_->state() != State::kWaiting; };
+  run(options_.deadline, is_over);
+  if (is_over()) return;
+  const base::Time limit = options_.deadline + kVerdictGrace;
+  conversation_->ask();
+  turn_until(limit, [&] { return is_over() || conversation_->news(); });
+  if (is_over() || !conversation_->news()) return;
+  const auto grace = std::max(limit - loop_->refresh(), base::Duration::zero());
+  if (conversation_->news()->left_ns <= static_cast<std::uint64_t>(grace.count())) turn_until(limit, is_over);
 }
 
 Result<void> JoinClient::enroll_once() {
@@ -228,9 +244,10 @@ Result<void> JoinClient::accept_answer() {
 }
 
 Result<void> JoinClient::give_up(const Error& last) const {
-  return Error(ErrorCode::kTimeout, fmt::format("no world was joined through the seed at {} within {}: {}", options_.seed,
-                                                seconds(options_.deadline - opened_), last.sentence()))
-      .with_cause(last);
+  Error error(ErrorCode::kTimeout, fmt::format("no world was joined through the seed at {} within {}: {}", options_.seed,
+                                               seconds(options_.deadline - opened_), last.sentence()));
+  if (!last.ranks().empty()) error = std::move(error).with_ranks(last.ranks());
+  return std::move(error).with_cause(last);
 }
 
 // Says goodbye to whatever links there are and drops them.

@@ -62,8 +62,8 @@ class JoinClient {
   // not the world's, a rank that is taken, a world that is complete. kTimeout names the seed and the last thing that went wrong.
   Result<crypto::Identity> enroll();
 
-  // Tells where this node listens and waits until the world is complete. kTimeout, from the seed, names who is missing; for that verdict,
-  // it waits kVerdictGrace longer than the deadline while the seed is there.
+  // Tells where this node listens and waits until the world is complete. kTimeout names who is missing, as far as the seed knows: at the
+  // deadline it is asked. Where it is about to give up itself, its verdict is awaited, up to kVerdictGrace longer than the deadline.
   struct Joined {
     Rank rank = -1;
     View view;
@@ -97,6 +97,7 @@ class JoinClient {
   Result<void> connect();
   Result<void> start(const io::Address& address);
   Result<void> accept_answer();
+  void await_view();
   Result<void> give_up(const Error& last) const;
   void leave(std::string_view reason);
   void pause();

@@ -29,6 +29,11 @@ void JoinConversation::tell(const std::vector<io::Address>& addresses) {
   if (!send(*link_, wire::JoinReady{to_wire(addresses)})) leave("there is no room to say where this node is");
 }
 
+void JoinConversation::ask() {
+  NEXAR_ASSERT(state_ == State::kWaiting && link_ != nullptr && !asked_, "who waits asks once");
+  asked_ = send(*link_, wire::JoinAsk{});
+}
+
 void JoinConversation::leave(std::string_view reason) {
   if (link_ != nullptr) link_->close(reason);
 }
@@ -40,6 +45,7 @@ bool JoinConversation::expects(FrameType type) const {
     case FrameType::kSeedProof: return state_ == State::kProving;
     case FrameType::kJoinAccept: return state_ == State::kAsking;
     case FrameType::kJoinView: return state_ == State::kWaiting;
+    case FrameType::kJoinState: return state_ == State::kWaiting && asked_ && !news_;
     default: return false;
   }
 }
@@ -60,6 +66,12 @@ Result<void> JoinConversation::on_message(const wire::Header& header, base::Byte
     case FrameType::kJoinView: {
       const auto message = wire::decode_frame<wire::JoinView>(header, payload);
       return message ? add_part(*message) : Result<void>(message.error());
+    }
+    case FrameType::kJoinState: {
+      auto message = wire::decode_frame<wire::JoinState>(header, payload);
+      if (!message) return std::move(message).error();
+      news_ = *std::move(message);
+      return {};
     }
     default: {
       const auto message = wire::decode_frame<wire::JoinRefuse>(header, payload);

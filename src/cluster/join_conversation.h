@@ -45,6 +45,9 @@ class JoinConversation final : public JoinLink {
   void begin();
   void tell(const std::vector<io::Address>& addresses);
 
+  // Asks who is missing, while it waits; the answer becomes news().
+  void ask();
+
   // Ends the link, if there is one still.
   void leave(std::string_view reason);
   bool has_link() const { return link_ != nullptr; }
@@ -54,6 +57,7 @@ class JoinConversation final : public JoinLink {
   const std::optional<Error>& error() const { return error_; }
   const wire::JoinAccept& answer() const { return answer_; }
   View& view() { return view_; }
+  const std::optional<wire::JoinState>& news() const { return news_; }
 
  private:
   bool expects(wire::FrameType type) const override;
@@ -74,6 +78,8 @@ class JoinConversation final : public JoinLink {
   std::optional<Error> error_;
   wire::JoinAccept answer_;
   View view_;
+  bool asked_ = false;
+  std::optional<wire::JoinState> news_;
 };
 
 }  // namespace nexar::cluster

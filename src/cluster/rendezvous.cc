@@ -104,7 +104,7 @@ Rendezvous::Actions Rendezvous::expire(base::Time now) {
     actions.push_back(Close{client, "nothing was heard for too long"});
   }
   if (view_ != nullptr || failure_ || now < deadline_) return actions;
-  failure_ = missing();
+  failure_ = missing(" within " + base::format_duration(options_.formation));
   std::vector<ClientId> waiting;
   for (const auto& [arrival, member] : present_) waiting.push_back(*member->client);
   for (const ClientId client : waiting) refuse(actions, client, *failure_);
@@ -228,7 +228,7 @@ Rank Rendezvous::rank_of(const Member& member) const {
 }
 
 // Who is missing, as far as that is known: ranks when all that came have asked for theirs, else how many.
-Error Rendezvous::missing() const {
+Error Rendezvous::missing(const std::string& within) const {
   std::string came;
   std::size_t listed = 0;
   bool all_asked = true;
@@ -252,8 +252,8 @@ Error Rendezvous::missing() const {
       if (ranks.size() <= kNamesMax) missing += fmt::format("{}{}", ranks.size() == 1 ? "; missing: rank " : ", ", rank);
     }
   if (ranks.size() > kNamesMax) missing += fmt::format(" and {} more", ranks.size() - kNamesMax);
-  Error error(ErrorCode::kTimeout, fmt::format("{} of {} nodes have come within {}{}{}{}", present_.size(), options_.world,
-                                               base::format_duration(options_.formation), came, lost, missing));
+  Error error(ErrorCode::kTimeout,
+              fmt::format("{} of {} nodes have come{}{}{}{}", present_.size(), options_.world, within, came, lost, missing));
   return ranks.empty() ? error : std::move(error).with_ranks(ranks);
 }
 

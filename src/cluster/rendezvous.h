@@ -104,6 +104,10 @@ class Rendezvous {
   const std::shared_ptr<const View>& view() const { return view_; }
   const std::optional<Error>& failure() const { return failure_; }
 
+  // Who has come and who is missing, and until when that can change; before the world is formed or given up.
+  Error state() const { return missing(""); }
+  base::Time deadline() const { return deadline_; }
+
   std::size_t clients() const { return clients_.size(); }
   std::size_t members() const { return members_.size(); }
 
@@ -143,7 +147,7 @@ class Rendezvous {
   Member* longest_away() const;
   void form(Actions& actions);
   Rank rank_of(const Member& member) const;
-  Error missing() const;
+  Error missing(const std::string& within) const;
 
   Options options_;
   base::Time deadline_ = base::Time::max();  // of the world; never while nobody has asked

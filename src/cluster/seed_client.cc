@@ -25,8 +25,9 @@ bool SeedClient::expects(FrameType type) const {
     case State::kStranger: return type == FrameType::kJoinProof;
     case State::kProved: return type == FrameType::kJoinRequest;
     case State::kAccepted: return type == FrameType::kJoinReady;
+    case State::kReady: return type == FrameType::kJoinAsk;
     case State::kAsked:
-    case State::kReady:
+    case State::kInformed:
     case State::kLeaving: return false;
   }
   return false;
@@ -44,6 +45,12 @@ Result<void> SeedClient::on_message(const wire::Header& header, base::ByteView p
     case FrameType::kJoinRequest:
       return with(wire::decode_frame<wire::JoinRequest>(header, payload),
                   [&](const wire::JoinRequest& message) { return take_request(message); });
+    case FrameType::kJoinAsk:
+      return with(wire::decode_frame<wire::JoinAsk>(header, payload), [&](const wire::JoinAsk&) -> Result<void> {
+        state_ = State::kInformed;
+        host_.on_ask(*this);
+        return {};
+      });
     default:
       return with(wire::decode_frame<wire::JoinReady>(header, payload), [&](const wire::JoinReady& message) -> Result<void> {
         state_ = State::kReady;
@@ -96,9 +103,14 @@ void SeedClient::send_view(std::shared_ptr<const View> view) {
   send_parts();
 }
 
+void SeedClient::send_state(const Error& missing, base::Duration left) {
+  const auto left_ns = static_cast<std::uint64_t>(std::max(left, base::Duration::zero()).count());
+  if (!send(link_, wire::JoinState{left_ns, missing})) finish("there is no room to say who is missing");
+}
+
 // As many parts as the lane takes; the rest when it has room.
 void SeedClient::send_parts() {
-  while (view_ != nullptr && state_ == State::kReady) {
+  while (view_ != nullptr && (state_ == State::kReady || state_ == State::kInformed)) {
     const wire::JoinView part = view_part(*view_, next_member_);
     if (!send(link_, part)) return;
     next_member_ += part.members.size();

@@ -38,6 +38,7 @@ class SeedClient final : public JoinLink {
     virtual void on_wrong_proof(SeedClient& client) = 0;
     virtual void on_request(SeedClient& client, const wire::JoinRequest& request, const crypto::CertificateRequest& certificate) = 0;
     virtual void on_ready(SeedClient& client, std::vector<io::Address> addresses) = 0;
+    virtual void on_ask(SeedClient& client) = 0;
     virtual void on_gone(SeedClient& client, const transport::LinkEnd& end) = 0;  // destroys it
 
    protected:
@@ -56,6 +57,7 @@ class SeedClient final : public JoinLink {
   void accept(Rank rank, const crypto::Certificate& certificate, const crypto::Certificate& authority);
   void refuse(const Error& error);
   void send_view(std::shared_ptr<const View> view);
+  void send_state(const Error& missing, base::Duration left);
 
   // Ends the link once what was sent has arrived.
   void finish(std::string_view reason);
@@ -66,7 +68,8 @@ class SeedClient final : public JoinLink {
     kProved,    // may ask
     kAsked,     // waits for the answer
     kAccepted,  // may say where it listens
-    kReady,     // waits for the view, or has it
+    kReady,     // waits for the view, or has it; may ask who is missing
+    kInformed,  // the same, and has asked
     kLeaving,
   };
 

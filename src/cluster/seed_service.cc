@@ -42,13 +42,12 @@ SeedService::SeedService(Environment environment, Options options, crypto::Autho
       rendezvous_({options.world, options.formation}),
       decided_(std::move(decided)),
       timer_(environment.loop, [this] { carry_out(rendezvous_.expire(environment_.loop.now())); }),
-      world_(options.world),
       observers_(environment.loop, log_, crypto::Secret(secret_.view()), cluster_, [this] { return snapshot(); }) {}
 
 // What the seed knows of the world: who was in it when it was formed.
 Result<Observers::Snapshot> SeedService::snapshot() const {
   if (rendezvous_.view() == nullptr)
-    return Error(ErrorCode::kRefused, fmt::format("the world is not complete: {} of {} nodes have come", rendezvous_.members(), world_));
+    return Error(ErrorCode::kRefused, fmt::format("the world is not complete: {}", rendezvous_.state().sentence()));
   Observers::Snapshot seen;
   seen.answer.name = io::process_name();
   seen.answer.counters.handshakes_refused = endpoint_->counters().handshakes_refused;
@@ -108,6 +107,11 @@ void SeedService::on_request(SeedClient& client, const wire::JoinRequest& reques
 
 void SeedService::on_ready(SeedClient& client, std::vector<io::Address> addresses) {
   carry_out(rendezvous_.ready(environment_.loop.now(), client.id(), std::move(addresses)));
+}
+
+// Who asks while its view is on the way has its answer.
+void SeedService::on_ask(SeedClient& client) {
+  if (rendezvous_.view() == nullptr) client.send_state(rendezvous_.state(), rendezvous_.deadline() - environment_.loop.now());
 }
 
 void SeedService::on_gone(SeedClient& client, const transport::LinkEnd& end) {

@@ -83,6 +83,7 @@ class SeedService final : private transport::quic::LinkAcceptor, private SeedCli
   void on_wrong_proof(SeedClient& client) override;
   void on_request(SeedClient& client, const wire::JoinRequest& request, const crypto::CertificateRequest& certificate) override;
   void on_ready(SeedClient& client, std::vector<io::Address> addresses) override;
+  void on_ask(SeedClient& client) override;
   void on_gone(SeedClient& client, const transport::LinkEnd& end) override;
 
   void carry_out(Rendezvous::Actions actions);
@@ -105,7 +106,6 @@ class SeedService final : private transport::quic::LinkAcceptor, private SeedCli
   std::set<ClientId> strangers_;
   ClientId next_id_ = 1;
   bool stopping_ = false;
-  const int world_;
   Observers observers_;
   SeedCounters counters_;
   std::unique_ptr<transport::quic::Endpoint> endpoint_;  // goes first: its links lead to clients

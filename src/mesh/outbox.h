@@ -69,7 +69,7 @@ class Outbox {
  private:
   std::uint64_t bytes_ = 0;
   std::uint32_t messages_ = 0;
-  std::uint32_t announcements_ = 0;
+  std::int64_t announcements_ = 0;  // negative after messages that were asked for
 };
 
 }  // namespace nexar::mesh

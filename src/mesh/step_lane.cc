@@ -100,8 +100,11 @@ Result<void> StepLane::on_want(GroupId group, const wire::Want& want) {
   const auto waiting = std::find_if(to.waiting.begin(), to.waiting.end(),
                                     [&](const auto& one) { return one.first->sequence == want.key && one.second->part == want.step; });
   if (waiting == to.waiting.end()) {
-    std::erase_if(to.wants, [&](const Named& one) { return around_.steps.is_over(group, one.first); });
     if (around_.steps.is_over(group, want.key)) return {};
+    if (to.wants.size() >= to.look_at) {  // rarely: whoever asks for many does not make us walk them each time
+      std::erase_if(to.wants, [&](const Named& one) { return around_.steps.is_over(group, one.first); });
+      to.look_at = std::clamp<std::size_t>(2 * to.wants.size(), 64, kWantsMax);
+    }
     if (to.wants.size() >= kWantsMax)
       return Error(ErrorCode::kRefused, fmt::format("rank {} asks for more than {} steps at once", around_.rank, kWantsMax));
     to.wants.insert({want.key, want.step});

@@ -74,8 +74,9 @@ class StepLane final : private transport::Sink {
     std::int64_t bytes = 0;  // credit; negative after messages that were asked for
     std::int64_t messages = 0;
     std::deque<std::pair<StepOperation*, StepSend*>> waiting{};
-    std::set<Named> wants{};  // of the peer, for steps that are not there yet; at most kWantsMax
-    bool told = false;        // the peer knows that something waits
+    std::set<Named> wants{};   // of the peer, for steps that are not there yet; at most kWantsMax
+    std::size_t look_at = 64;  // so many wants: those of operations that are over are dropped
+    bool told = false;         // the peer knows that something waits
   };
   // What has come from it.
   struct Incoming {

@@ -67,6 +67,8 @@ constexpr FrameRules kRules[] = {
     {"info_answer", FrameType::kInfoAnswer, Lane::kControl, 0, kNone, kNone, kInfoAnswerBytesMin, kInfoAnswerBytesMin + kNodeNameBytesMax},
     {"info_peer", FrameType::kInfoPeer, Lane::kControl, 0, kNone, kNone, kInfoPeerBytesMin,
      kInfoPeerBytesMin + kAddressTextBytesMax + 2 * kTextBytesMax},
+    {"join_ask", FrameType::kJoinAsk, Lane::kControl, 0, kNone, kNone, 0, 0},
+    {"join_state", FrameType::kJoinState, Lane::kControl, 0, kNone, kNone, 8 + kErrorBytesMin, 8 + kErrorBytesMax},
 };
 
 constexpr std::uint8_t kNoRow = 0xff;

@@ -67,6 +67,9 @@ enum class FrameType : std::uint8_t {
   kInfoRequest = 87,
   kInfoAnswer = 88,
   kInfoPeer = 89,
+  // control, between a node that joins and the seed
+  kJoinAsk = 90,
+  kJoinState = 91,
 };
 
 // Bits of Header::flags.

@@ -134,6 +134,16 @@ void JoinReady::put(Header&, Writer& writer) const { put_addresses(addresses, wr
 
 JoinReady JoinReady::get(const Header&, Reader& reader) { return {get_addresses(reader)}; }
 
+void JoinState::put(Header&, Writer& writer) const {
+  writer.number(left_ns);
+  put_error(error, writer);
+}
+
+JoinState JoinState::get(const Header&, Reader& reader) {
+  const auto left = reader.number<std::uint64_t>();
+  return {left, get_error(reader)};
+}
+
 const char* JoinView::fault() const {
   if (size == 0 || size > kWorldMax) return "is of a world of no nodes, or of more than allowed";
   if (members.empty() || members.size() > kViewPartMembersMax) return "has no members, or more than allowed";

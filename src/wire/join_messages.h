@@ -7,6 +7,8 @@
 //                                       <-    join_accept    your certificate
 //   join_ready      where I listen      ->
 //                                       <-    join_view      the world, in parts, when it is complete
+//   join_ask        who is missing?     ->                   instead of waiting for ever; once
+//                                       <-    join_state     who has come, while it is not complete
 //
 // Instead of any of its answers the seed may send join_refuse, which is final.
 #pragma once
@@ -124,6 +126,31 @@ struct JoinReady {
   void put(Header& header, Writer& writer) const;
   static JoinReady get(const Header& header, Reader& reader);
   bool operator==(const JoinReady&) const = default;
+};
+
+// Asks a seed that waits for others how far the world is.
+struct JoinAsk {
+  static constexpr FrameType kType = FrameType::kJoinAsk;
+  static constexpr bool kCarriesBytes = false;
+
+  const char* fault() const { return nullptr; }
+  void put(Header&, Writer&) const {}
+  static JoinAsk get(const Header&, Reader&) { return {}; }
+  bool operator==(const JoinAsk&) const = default;
+};
+
+// Who has come and who is missing.
+struct JoinState {
+  static constexpr FrameType kType = FrameType::kJoinState;
+  static constexpr bool kCarriesBytes = false;
+
+  std::uint64_t left_ns = 0;  // until the seed gives the world up
+  Error error{ErrorCode::kTimeout, ""};
+
+  const char* fault() const { return nullptr; }
+  void put(Header& header, Writer& writer) const;
+  static JoinState get(const Header& header, Reader& reader);
+  bool operator==(const JoinState& other) const { return left_ns == other.left_ns && same(error, other.error); }
 };
 
 // A part of the world: members from rank `first` on. Parts come in order.

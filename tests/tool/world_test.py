@@ -164,6 +164,13 @@ class ByHand(unittest.TestCase):
         for process in (rank, seed):
             self.assertRegex(self.assertEnds(process, status=1), r"1 of 3 nodes have come within 1s: rank 1 \(.+\); missing: rank 0, 2")
 
+    def test_a_rank_that_gives_up_before_the_seed_names_who_is_missing(self):
+        _, address = self.start_seed(3, "--formation", "60s")
+        self.start_ring(address, NEXAR_RANK="0", NEXAR_WORLD_SIZE="3")
+        while "2 of 3" not in (told := self.assertEnds(self.start_ring(address, NEXAR_RANK="2", NEXAR_WORLD_SIZE="3", NEXAR_JOIN_TIMEOUT="1s"), status=1)):
+            self.assertIn("missing: rank 0, 1", told)  # the other process has not come yet
+        self.assertRegex(told, rf"through the seed at {address} within 1s: 2 of 3 nodes have come: .*rank 0 \(.+\).*; missing: rank 1\b")
+
     def test_a_port_that_is_taken_is_named(self):
         _, address = self.start_seed(1)
         taken, port = udp_port(socket.AF_INET6, "::")

@@ -207,7 +207,12 @@ class Simulation {
 };
 
 TEST(FailureDetector, AccusesTheDeadAndNobodyElseWhateverIsDelayedOrPaused) {
-  for (unsigned seed = 0; seed < 40; ++seed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr unsigned kSeeds = 10;
+#else
+  constexpr unsigned kSeeds = 40;
+#endif
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Simulation simulation(seed);
     simulation.run();

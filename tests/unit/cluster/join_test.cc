@@ -101,6 +101,38 @@ TEST_F(JoinTest, ANodeWaitsForTheVerdictOfItsSeedALittleLongerThanItsDeadline) {
   EXPECT_EQ(joined.error().sentence(), "1 of 2 nodes have come within 2500ms: rank 1 (a node); missing: rank 0");
 }
 
+TEST_F(JoinTest, ANodeThatGivesUpBeforeItsSeedNamesWhoIsMissing) {
+  Seed seed = start_seed(3);
+  JoinClient::Options asked = options(seed.address(), std::chrono::milliseconds(500));
+  asked.rank = 1;
+  const base::Time before = io::real_clock().now();
+  const Result<Joined> joined = join(std::move(asked));
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), ErrorCode::kTimeout);
+  EXPECT_EQ(joined.error().sentence(), "no world was joined through the seed at " + seed.address() +
+                                           " within 500ms: 1 of 3 nodes have come: rank 1 (a node); missing: rank 0, 2");
+  EXPECT_EQ(std::vector<Rank>(joined.error().ranks().begin(), joined.error().ranks().end()), (std::vector<Rank>{0, 2}));
+  EXPECT_LT(io::real_clock().now() - before, std::chrono::seconds(30)) << "the seed waits for a minute";
+  // The place is free for whoever comes.
+  expect_world(join_all(seed.address(), 3, [](int i, JoinClient::Options& one) { one.rank = i; }));
+}
+
+TEST_F(JoinTest, ANodeThatGivesUpBeforeItsSeedSaysHowManyHaveComeWhereNobodyAskedForARank) {
+  Seed seed = start_seed(3);
+  std::thread other([&] {
+    const Result<Joined> joined = join(options(seed.address()));
+    EXPECT_EQ(joined.error().code(), ErrorCode::kCancelled) << joined.error().to_string();
+  });
+  Result<Joined> joined = Error(ErrorCode::kInternal, "not yet");
+  do {  // until the other one has come too
+    joined = join(options(seed.address(), std::chrono::milliseconds(200)));
+    ASSERT_FALSE(joined);
+  } while (joined.error().sentence().find(": 1 of 3") != std::string::npos);
+  EXPECT_NE(joined.error().sentence().find(": 2 of 3 nodes have come: 'a node', 'a node'"), std::string::npos) << joined.error().sentence();
+  seed.stop();
+  other.join();
+}
+
 TEST_F(JoinTest, ADifferenceInConfigurationIsNamed) {
   const Seed seed = start_seed(2);
   Result<Joined> first = Error(ErrorCode::kInternal, "not yet");

@@ -235,6 +235,22 @@ TEST_F(RendezvousTest, CountsWhoIsMissingWhenRanksWereNotAskedFor) {
       "timeout: 10 of 20 nodes have come within 1min: 'node1', 'node2', 'node3', 'node4', 'node5', 'node6', 'node7', 'node8' and 2 more");
 }
 
+TEST_F(RendezvousTest, SaysWhoHasComeWhileItWaits) {
+  restart(3);
+  EXPECT_EQ(machine->state().sentence(), "0 of 3 nodes have come; missing: rank 0, 1, 2");
+  accepted(1, request(1, 2));
+  EXPECT_EQ(machine->state().to_string(),
+            "timeout: 1 of 3 nodes have come: rank 2 (node1) without an address; missing: rank 0, 1 (ranks 0, 1)");
+  ready(1);
+  accepted(2, request(2));
+  ready(2);
+  EXPECT_EQ(machine->state().sentence(), "2 of 3 nodes have come: rank 2 (node1), 'node2'");
+  machine->gone(2);
+  EXPECT_EQ(machine->state().sentence(), "1 of 3 nodes have come: rank 2 (node1); gone again: 'node2'; missing: rank 0, 1");
+  EXPECT_EQ(machine->deadline(), now + 60s);
+  EXPECT_FALSE(machine->failure()) << "to ask decides nothing";
+}
+
 TEST_F(RendezvousTest, DropsAClientThatDoesNotAsk) {
   EXPECT_TRUE(machine->proved(now, 1).empty());
   EXPECT_EQ(machine->next_time(), now + kRequestTimeout);

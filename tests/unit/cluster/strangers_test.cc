@@ -13,6 +13,7 @@
 
 #include "cluster/join_fixture.h"
 #include "cluster/join_proof.h"
+#include "cluster/node_address.h"
 #include "wire/link_messages.h"
 #include "wire/matching_messages.h"
 
@@ -125,6 +126,12 @@ TEST_F(StrangersTest, ThatSendFramesOutOfPlaceAreDisconnectedWithAReason) {
     voice.say(request());
     voice.say(request());
   }));
+  // Who has not said where it listens does not wait, and has nothing to ask.
+  expect_out_of_place(after([](Voice& voice) { voice.say(wire::JoinAsk{}); }));
+  expect_out_of_place(after([&](Voice& voice) {
+    prove(caller, voice);
+    voice.say(wire::JoinAsk{});
+  }));
   EXPECT_NE(after([&](Voice& voice) {
               prove(caller, voice);
               wire::JoinRequest broken = request();
@@ -211,6 +218,27 @@ TEST_F(StrangersTest, AJoinWhoseAnswerWasLostIsTheSameWhenItIsRepeated) {
   }
   EXPECT_EQ(answers[1], answers[0]) << "node, rank and certificate are the same";
   EXPECT_EQ(answers[2], answers[0]);
+}
+
+TEST_F(StrangersTest, AMemberAsksWhoIsMissingOnce) {
+  const Seed seed = start_seed(2);
+  Caller caller;
+  Voice& voice = caller.call(seed.address());
+  prove(caller, voice);
+  voice.say(request());
+  caller.run_until([&] { return voice.frames.size() == 2 || voice.end; });
+  voice.say(wire::JoinReady{{to_wire(io::Address::loopback_v4(4711))}});
+  voice.say(wire::JoinAsk{});
+  caller.run_until([&] { return voice.frames.size() == 3 || voice.end; });
+  ASSERT_EQ(voice.frames.size(), 3u) << reason(voice);
+  const auto state = wire::decode_frame<wire::JoinState>(voice.frames[2].header, voice.frames[2].payload);
+  ASSERT_TRUE(state) << state.error().to_string();
+  EXPECT_EQ(state->error.sentence().substr(0, 21), "1 of 2 nodes have com");
+  EXPECT_GT(state->left_ns, 0u);
+  EXPECT_LE(state->left_ns, 60'000'000'000u);
+  voice.say(wire::JoinAsk{});
+  caller.run_until([&] { return voice.end.has_value(); });
+  EXPECT_NE(reason(voice).find("frame came where it has no place"), std::string::npos) << reason(voice);
 }
 
 // Real time, and what a test adds to it.

@@ -352,6 +352,7 @@ TEST_F(MeshTest, ManySmallMessagesKeepMemoryFlat) {
     if (i % 64 == 0) loop->turn({});
   }
   run_until([&] { return received == kMessages && done == kMessages; });
+  EXPECT_TRUE(node(0).lost.empty() && node(1).lost.empty());
   EXPECT_EQ(received, kMessages);
   EXPECT_EQ(done, kMessages);
   EXPECT_EQ(node(1).mesh.matcher().arrivals(), 0u);

@@ -1,5 +1,6 @@
 // What a peer may make us keep, and what happens when it goes beyond: every limit is reached here, over a link that a test holds in its
 // hand.
+#include <algorithm>
 #include <deque>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,22 @@ TEST_F(PeerLimitsTest, MoreWantsThanThereCanBeReceivesEndAPeer) {
   for (Tag tag = 0; tag < 20; ++tag) post_send(tag);  // three go, two are announced, the rest waits and the peer is told
   for (std::size_t i = 0; i < kWantsMax; ++i) ASSERT_TRUE(receive(wire::Want{.key = 1000 + i}));
   expect_refused(receive(wire::Want{.key = 1}), "asks for more than");
+  for (Send& send : sends)
+    if (send.state != Send::State::kIdle) mesh.cancel(send);
+}
+
+TEST_F(PeerLimitsTest, AMessageThatIsAskedForBeyondTheAnnouncementsMakesRoomForNoOthers) {
+  for (Tag tag = 0; tag < 20; ++tag) post_send(tag);  // three go, two are announced, the rest waits
+  const auto sent = [&](wire::FrameType type) {
+    return std::count_if(link.sent.begin(), link.sent.end(), [&](const wire::Header& one) { return one.type == type; });
+  };
+  for (const Tag tag : {9u, 10u, 11u}) ASSERT_TRUE(receive(wire::Want{.key = tag}));
+  EXPECT_EQ(sent(wire::FrameType::kAnnounce), 5);
+  ASSERT_TRUE(receive(wire::Credit{.bytes = 10, .messages = 1}));
+  EXPECT_EQ(sent(wire::FrameType::kMessage), 4) << "one more goes by the credit that came";
+  EXPECT_EQ(sent(wire::FrameType::kAnnounce), 5) << "the peer keeps two, and those that it asked for";
+  for (std::uint64_t transfer = 1; transfer <= 4; ++transfer) ASSERT_TRUE(receive(wire::Grant{.transfer = transfer}));
+  EXPECT_EQ(sent(wire::FrameType::kAnnounce), 6) << "of five one is left";
   for (Send& send : sends)
     if (send.state != Send::State::kIdle) mesh.cancel(send);
 }

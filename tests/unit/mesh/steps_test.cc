@@ -55,9 +55,9 @@ class StepsTest : public testing::Test, protected StepOwner {
     frame.resize(wire::encode_frame(message, {.group = kGroup, .epoch = 1}, frame));
     return receive(*wire::decode_header(frame), base::ByteView(frame).subspan(wire::kHeaderBytes));
   }
-  Result<void> receive_step(Sequence sequence, std::uint32_t part, std::uint64_t fingerprint = kFingerprint) {
+  Result<void> receive_step(Sequence sequence, std::uint32_t part, std::uint64_t fingerprint = kFingerprint, GroupId group = kGroup) {
     const wire::EagerMessage message{.kind = wire::Kind::kCollective, .key = sequence, .step = part, .fingerprint = fingerprint};
-    return receive(wire::header_of(message, {.group = kGroup, .epoch = 1}, 1), {&content, 1});
+    return receive(wire::header_of(message, {.group = group, .epoch = 1}, 1), {&content, 1});
   }
 
   std::size_t frames(wire::FrameType type) const {
@@ -96,6 +96,30 @@ TEST_F(StepsTest, ThatComeEarlyAreKeptUnderTheCreditAndNoMore) {
   const Result<void> beyond = receive_step(2, 0);
   ASSERT_FALSE(beyond);
   EXPECT_EQ(beyond.error().code(), ErrorCode::kRefused);
+}
+
+TEST_F(StepsTest, OfGroupsThatNobodyUsesHereAreKeptForABoundedNumberOfGroups) {
+  for (GroupId group = 1; group <= kUnknownGroupsMax; ++group) ASSERT_TRUE(receive_step(1, 0, kFingerprint, 1000 + group));
+  EXPECT_EQ(steps.kept(), kUnknownGroupsMax);
+  const Result<void> beyond = receive_step(1, 0, kFingerprint, 1);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code(), ErrorCode::kRefused);
+  EXPECT_NE(beyond.error().sentence().find("groups that nobody uses here"), std::string::npos) << beyond.error().sentence();
+}
+
+TEST_F(StepsTest, ThatAPeerAsksForAreRememberedInABoundedNumber) {
+  const auto want = [&](Sequence sequence, std::uint32_t part) {
+    return receive(wire::Want{.kind = wire::Kind::kCollective, .key = sequence, .step = part});
+  };
+  // Those of an operation that is over make way, however many there were.
+  for (std::uint32_t part = 0; part < kWantsMax; ++part) ASSERT_TRUE(want(1, part));
+  StepOperation over;
+  steps.leave(enter(over, 1));
+  for (std::uint32_t part = 0; part < kWantsMax; ++part) ASSERT_TRUE(want(2, part));
+  const Result<void> beyond = want(3, 0);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code(), ErrorCode::kRefused);
+  EXPECT_NE(beyond.error().sentence().find("asks for more than"), std::string::npos) << beyond.error().sentence();
 }
 
 TEST_F(StepsTest, OfAnOperationThatIsOverAreDrained) {

@@ -131,6 +131,7 @@ TEST(Node, BadArgumentsAreRefusedByNameBeforeAnythingIsSent) {
   EXPECT_FALSE(group.start_send(&byte, 1, -1, 0).wait());
   EXPECT_FALSE(nodes[0].ping(0));
   EXPECT_FALSE(Node::local(0));
+  EXPECT_EQ(Node::local(257).error().sentence(), "a local world has 1 to 256 nodes, not 257");
   LocalOptions one_place;
   one_place.places.resize(1);
   EXPECT_FALSE(Node::local(2, one_place));

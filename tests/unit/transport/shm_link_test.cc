@@ -311,5 +311,24 @@ TEST_F(ShmLink, TellsOfMemoryThatIsLentHoweverMuch) {
   EXPECT_TRUE(loans.unlinked);
 }
 
+// A peer that does not read is told of no more; what is taken back it hears of all the same.
+TEST_F(ShmLink, HoldsABoundedNumberOfLoansForAPeerThatDoesNotRead) {
+  Loans loans;
+  sides[1].endpoint->set_loans(&loans);
+  const std::shared_ptr<io::LentMemory> memory = io::LentMemory::create(8).value();
+  memory->bytes()[7] = std::byte{9};
+  const auto lend = [&](std::uint32_t buffer) { return sides[0].endpoint->tell(1, {{shm::LoanWord::kLent, 100 + buffer, 8}, memory}); };
+  std::uint32_t lent = 0;
+  while (lent < 100'000 && lend(lent + 1)) ++lent;
+  ASSERT_GE(lent, shm::kLoansWaitingMax);
+  ASSERT_LT(lent, 100'000u);
+  EXPECT_FALSE(lend(lent + 1));
+  EXPECT_TRUE(sides[0].endpoint->tell(1, {{shm::LoanWord::kTakenBack, 101, 0}, nullptr}));
+  run_until([&] { return loans.heard.size() == lent + 1; });
+  EXPECT_EQ(loans.heard.size(), lent + 1);
+  EXPECT_TRUE(lend(lent + 1)) << "there is room again";
+  EXPECT_FALSE(heard(0).end);
+}
+
 }  // namespace
 }  // namespace nexar::transport::test

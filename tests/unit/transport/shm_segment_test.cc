@@ -106,5 +106,12 @@ TEST(HostSegment, SaysWhenItsBlocksAreSpentAndStaysUsable) {
   EXPECT_EQ(segment->block(1, 1000).error().code(), ErrorCode::kMismatch);
 }
 
+TEST(HostSegment, NamesABoundedNumberOfBlocks) {
+  const auto segment = make(2, 8u << 20);
+  for (std::uint64_t key = 1; key <= kBlocksMax; ++key) ASSERT_TRUE(segment->block(key, 64)) << key;
+  EXPECT_EQ(segment->block(kBlocksMax + 1, 64).error().code(), ErrorCode::kOverloaded);
+  EXPECT_TRUE(segment->block(kBlocksMax, 64)) << "those that were given stay";
+}
+
 }  // namespace
 }  // namespace nexar::transport::shm

@@ -161,7 +161,9 @@ std::vector<AnyMessage> smallest() {
           HostVerdict{},
           InfoRequest{},
           InfoAnswer{},
-          InfoPeer{}};
+          InfoPeer{},
+          JoinAsk{},
+          JoinState{}};
 }
 
 std::vector<AnyMessage> largest() {
@@ -220,6 +222,8 @@ std::vector<AnyMessage> largest() {
       InfoRequest{proof(), true},
       largest_answer(),
       largest_peer(),
+      JoinState{1, lost()},
+      JoinState{kU64, longest_error()},
   };
 }
 

@@ -25,7 +25,7 @@ using AnyMessage =
     std::variant<Hello, Ping, Pong, Goodbye, Abort, Grant, Withdraw, Refuse, Want, Queued, Credit, Watermark, Resume, Verdict, Probe,
                  ProbeReply, Revoke, EagerMessage, Announce, Bulk, RpcRequest, RpcLargeRequest, RpcReply, RpcLargeReply, RpcFailure,
                  RpcCancel, JoinProof, SeedProof, JoinRequest, JoinAccept, JoinRefuse, JoinReady, JoinView, LaneOffer, LaneAnswer, LaneDown,
-                 LaneHello, LaneEnd, HostOffer, HostAnswer, HostVerdict, InfoRequest, InfoAnswer, InfoPeer>;
+                 LaneHello, LaneEnd, HostOffer, HostAnswer, HostVerdict, InfoRequest, InfoAnswer, InfoPeer, JoinAsk, JoinState>;
 
 // Every type, in the order of AnyMessage.
 std::span<const FrameType> all_types();

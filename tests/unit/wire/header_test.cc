@@ -143,7 +143,7 @@ TEST(FrameType, RulesAreConsistent) {
     EXPECT_LE(rules->length_min, rules->length_max);
     EXPECT_LE(rules->length_max, rules->lane == Lane::kBulk ? kBulkBytesMax : kEagerBytesMax) << rules->name;
   }
-  EXPECT_EQ(names.size(), 44u);
+  EXPECT_EQ(names.size(), 46u);
   EXPECT_EQ(to_string(FrameType::kRpcLargeReply), "rpc_large_reply");
   EXPECT_EQ(to_string(static_cast<FrameType>(200)), "unknown");
   EXPECT_EQ(to_string(static_cast<Lane>(9)), "unknown");
