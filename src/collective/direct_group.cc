@@ -46,7 +46,7 @@ bool DirectGroup::supports(OperationId operation) {
 DirectGroup::DirectGroup(Memory memory, Rank rank, Rank ranks, direct::Spin spin, std::atomic<Sequence>& last_entered)
     : memory_(std::move(memory)),
       bell_(memory_),
-      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning),
+      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning, memory_.clock),
       spin_(spin),
       last_entered_(last_entered) {}
 

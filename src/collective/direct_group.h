@@ -17,6 +17,7 @@
 #include "collective/direct/owner.h"
 #include "collective/direct/run.h"
 #include "collective/recent_calls.h"
+#include "io/clock.h"
 #include "nexar/ids.h"
 #include "nexar/result.h"
 #include "reduce/reducer.h"
@@ -46,6 +47,7 @@ class DirectGroup {
     base::ByteSpan block;                              // of layout().bytes(); one member has initialised it
     std::shared_ptr<const direct::Lending> lending{};  // all members have one, or none
     direct::Tuning tuning{};                           // the same for all
+    const io::Clock* clock = &io::real_clock();        // by which large calls learn how to store; null: they do not
   };
 
   static direct::Layout layout(Rank ranks) { return {ranks, direct::kSlotBytes}; }

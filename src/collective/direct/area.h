@@ -11,6 +11,8 @@
 #include "collective/direct/layout.h"
 #include "collective/direct/lending.h"
 #include "collective/direct/pattern.h"
+#include "collective/direct/streaming.h"
+#include "io/clock.h"
 #include "nexar/ids.h"
 
 namespace nexar::collective::direct {
@@ -26,15 +28,17 @@ class Bell {
 class Area {
  public:
   // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep. Without lending everything is copied; either
-  // all ranks have one or none, and where nobody has buffers to lend, none is faster.
-  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {});
+  // all ranks have one or none, and where nobody has buffers to lend, none is faster. With a clock large calls learn which way of storing
+  // is the fastest; without one they do as they are tuned.
+  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {},
+       const io::Clock* clock = nullptr);
 
   const Layout& layout() const { return layout_; }
   const Tuning& tuning() const { return tuning_; }
-  void tune(const Tuning& tuning) { tuning_ = tuning; }  // between calls, on all ranks alike
   Rank rank() const { return rank_; }
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }
+  Streaming* streaming() { return streaming_ ? &*streaming_ : nullptr; }
 
   static unsigned slot_of(Position position) { return static_cast<unsigned>((position >> kRoundBits) + position) & 1; }
   Header& header(Rank rank, unsigned slot) const { return layout_.header(base_, rank, slot); }
@@ -93,6 +97,7 @@ class Area {
   Bell* bell_;
   const Lending* lending_;
   Tuning tuning_;
+  std::optional<Streaming> streaming_;
   std::array<Use, 2> uses_;  // what each slot was last used for
   Position all_left_;        // everything before this has been left by all
 };

@@ -36,14 +36,22 @@ Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), p
   found_[static_cast<std::size_t>(area_.rank())] = {};
   if (area_.lending() == nullptr || !pattern_.may_lend()) {
     area_.enter(call_.sequence, call_.fingerprint);
-    if (!pattern_.publishes) published_ = pattern_.rounds;
+    settle_way();
     return;
   }
   agreed_ = !pattern_.depends_on_lending();
   if (!agreed_) pattern_ = Pattern(call, area.rank(), area.layout(), area.tuning(), true);
   lend();
   area_.enter(call_.sequence, call_.fingerprint, lends_);
-  if (agreed_ && !pattern_.publishes) published_ = pattern_.rounds;
+  if (agreed_) settle_way();
+}
+
+void Operation::settle_way() {
+  if (!pattern_.publishes) published_ = pattern_.rounds;
+  if (pattern_.bytes_max() < Streaming::kFrom || area_.streaming() == nullptr) return;
+  trial_ = area_.streaming()->begin({call_.operation, lends_, pattern_.bytes_max()}, {pattern_.streams_in, pattern_.streams_out});
+  pattern_.streams_in = trial_->way().in;
+  pattern_.streams_out = trial_->way().out;
 }
 
 // Peers may be asked in any order: nobody who lends gets past the call without this rank.
@@ -59,7 +67,7 @@ bool Operation::agree() {
     lent = *theirs;
   }
   if (!lent) pattern_ = Pattern(call_, area_.rank(), area_.layout(), area_.tuning());
-  if (!pattern_.publishes) published_ = pattern_.rounds;
+  settle_way();
   return agreed_ = true;
 }
 
@@ -100,9 +108,10 @@ Outcome Operation::end(Outcome outcome) {
   // What a peer has brought about it also sees by itself.
   if (outcome == Outcome::kOpFailed || outcome == Outcome::kRevoked || outcome == Outcome::kDeadline || outcome == Outcome::kCancelled)
     area_.withdraw(call_.sequence);
-  if (outcome == Outcome::kDone)
+  if (outcome == Outcome::kDone) {
     area_.finish(call_.sequence);
-  else
+    if (trial_) area_.streaming()->end(*trial_);
+  } else
     area_.fail(call_.sequence);
   news_ = false;
   area_.ring();
@@ -210,8 +219,10 @@ bool Operation::all_published(std::uint64_t round, Rank& cursor) {
     }
     blocked_on_ = cursor;
     if (reached(seen, wanted)) end(Outcome::kEnded);  // it has gone past this call without us
+    if (trial_ && round == 0) trial_->wait_for_peers();
     return false;
   }
+  if (trial_) trial_->have_met();
   return true;
 }
 

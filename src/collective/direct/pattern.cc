@@ -52,9 +52,14 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
     case OperationId::kAllToAll:
       take = Take::kCopy;
       blocks = ranks;
+      side_by_side = true;
       break;
-    case OperationId::kAllGather: take = Take::kCopy; break;
+    case OperationId::kAllGather:
+      take = Take::kCopy;
+      side_by_side = true;
+      break;
     case OperationId::kGather:
+      side_by_side = true;
       take = at_root ? Take::kCopy : Take::kNothing;
       publishes = !at_root;
       sources = at_root ? all : nobody;

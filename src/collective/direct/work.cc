@@ -54,12 +54,10 @@ void Operation::copy_in(std::uint64_t round) {
 
 void Operation::copy_out(std::uint64_t round) {
   const Part part = pattern_.part(round);
-  const bool side_by_side =
-      call_.operation == OperationId::kAllGather || call_.operation == OperationId::kGather || call_.operation == OperationId::kAllToAll;
   auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
   for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
-    move(to + (side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0), part.count,
-         pattern_.streams_out);
+    move(to + (pattern_.side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0),
+         part.count, pattern_.streams_out);
 }
 
 // Into `out`, or, when that is null, into this round's part of the result.
