@@ -61,12 +61,7 @@ Sequence DirectGroup::take_number(const wire::CallDescriptor& call) {
 
 // What was published comes before the look at who sleeps, and whoever falls asleep looks once more after saying so.
 void DirectGroup::OthersBell::ring() {
-#if defined(__SANITIZE_THREAD__)  // which does not know fences
-  static std::atomic<int> order = 0;
-  order.exchange(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
+  direct::order_before_looking();
   for (const int local : memory_.others) memory_.bells->ring_awaiting(local);
 }
 

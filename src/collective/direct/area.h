@@ -17,6 +17,16 @@
 
 namespace nexar::collective::direct {
 
+// What this rank has published comes before what it looks at next.
+inline void order_before_looking() {
+#if defined(__SANITIZE_THREAD__)  // which does not know fences
+  static std::atomic<int> order = 0;
+  order.exchange(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 // Wakes ranks that have gone to sleep waiting for what this rank has just published.
 class Bell {
  public:

@@ -19,16 +19,6 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
   return first < second + bytes_b && second < first + bytes_a;
 }
 
-// What this rank has published comes before what it looks at.
-void order_before_looking() {
-#if defined(__SANITIZE_THREAD__)  // which does not know fences
-  static std::atomic<int> order = 0;
-  order.exchange(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
 }  // namespace
 
 Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning()) {
