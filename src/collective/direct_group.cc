@@ -59,14 +59,20 @@ Sequence DirectGroup::take_number(const wire::CallDescriptor& call) {
   return sequence;
 }
 
+DirectGroup::OthersBell::OthersBell(const Memory& memory) : bells_(memory.bells.get()) {
+  for (const int local : memory.others) others_.push_back({&memory.segment->rank(local).awaits, local});
+}
+
 // What was published comes before the look at who sleeps, and whoever falls asleep looks once more after saying so.
 void DirectGroup::OthersBell::ring() {
   direct::order_before_looking();
-  for (const int local : memory_.others) memory_.bells->ring_awaiting(local);
+  for (const Other& other : others_)
+    if (other.awaits->load(std::memory_order_seq_cst) != 0) bells_->ring(other.local);
 }
 
 bool DirectGroup::fits(const direct::Call& call) const {
-  return direct::Pattern(call, area_.rank(), area_.layout(), area_.tuning()).fits();
+  return call.count < direct::kRoundsMax / 2 ||  // not even with an element in each round
+         direct::Pattern(call, area_.rank(), area_.layout(), area_.tuning()).fits();
 }
 
 void DirectGroup::enter(Member& member, const direct::Call& call, direct::Operation* begun) {

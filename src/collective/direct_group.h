@@ -116,11 +116,16 @@ class DirectGroup {
 
   class OthersBell final : public direct::Bell {
    public:
-    explicit OthersBell(const Memory& memory) : memory_(memory) {}
+    explicit OthersBell(const Memory& memory);
     void ring() override;
 
    private:
-    const Memory& memory_;
+    struct Other {
+      const std::atomic<std::uint32_t>* awaits;  // its word in the segment
+      int local;
+    };
+    const transport::shm::Bells* bells_;
+    std::vector<Other> others_;
   };
 
   bool is_running(const Member& member) const { return running_ != nullptr && queue_.front().member == &member; }

@@ -55,6 +55,9 @@ class Area {
   std::byte* body(Rank rank, unsigned slot) const { return layout_.body(base_, rank, slot); }
   const Progress& progress(Rank rank) const { return layout_.progress(base_, rank); }
 
+  // The header is read next: many that are on their way at once come sooner than one after the other.
+  void expect(Rank rank, unsigned slot) const { __builtin_prefetch(&header(rank, slot)); }
+
   // Tells the others which call this rank has begun; where memory may be lent in it, also whether this rank does.
   void enter(Sequence sequence, std::uint64_t fingerprint, std::optional<bool> lends = std::nullopt);
 

@@ -199,6 +199,8 @@ bool Operation::all_published(std::uint64_t round, Rank& cursor) {
   const Position wanted = at(round);
   const unsigned slot = Area::slot_of(wanted);
   if (cursor < pattern_.sources.first) cursor = pattern_.sources.first;
+  if (pattern_.tiny)
+    for (Rank next = cursor + 1; next < pattern_.sources.end; ++next) area_.expect(next, slot);
   for (; cursor < pattern_.sources.end; ++cursor) {
     if (cursor == area_.rank()) continue;
     const Header& header = area_.header(cursor, slot);
