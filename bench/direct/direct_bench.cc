@@ -1,11 +1,12 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
 //   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 524288] [--one-stage 4096]
-//                [--stream-in 16384] [--stream-out 4194304] [--shared] [--calibrate]
+//                [--stream-in 16384] [--stream-out 4194304] [--shared] [--fixed]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
 // nccl-tests do; a repetition takes about --rep-ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
-// sees them. With --shared the buffers lie in memory that all ranks have mapped.
+// sees them. With --shared the buffers lie in memory that all ranks have mapped. With --fixed large calls do not find out whether to store
+// through the caches or past them: --stream-in and --stream-out say it.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -21,7 +22,6 @@
 #include <vector>
 
 #include "collective/direct/area.h"
-#include "collective/direct/calibrate.h"
 #include "collective/direct/run.h"
 #include "nexar/data_type.h"
 #include "reduce/reducer.h"
@@ -39,7 +39,7 @@ struct Options {
   double rep_ms = 30;
   std::size_t slot = kSlotBytes;
   bool shared = false;
-  bool calibrates = false;
+  bool learns = true;
   Tuning tuning{};
 };
 
@@ -68,8 +68,8 @@ Options parse(int argc, char** argv) {
       options.tuning.stream_in = std::stoul(value());
     } else if (name == "--stream-out") {
       options.tuning.stream_out = std::stoul(value());
-    } else if (name == "--calibrate") {
-      options.calibrates = true;
+    } else if (name == "--fixed") {
+      options.learns = false;
     } else if (name == "--shared") {
       options.shared = true;
     } else if (name == "--op") {
@@ -121,19 +121,13 @@ class RankRun {
         recv_(recv),
         spin_(Spin::for_cores(static_cast<unsigned>(options.ranks), static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN)))) {}
 
-  void calibrate() {
-    collective::direct::calibrate(area_, sequence_ + 1, io::real_clock(), endless_, spin_);
-    sequence_ += kCalibrationCalls;
-    if (area_.rank() == 0) std::printf("slots are filled %s the caches\n", area_.tuning().stream_in == SIZE_MAX ? "through" : "past");
-  }
-
   // Microseconds of one call in each repetition.
   std::vector<double> measure(std::size_t bytes) {
     const auto n = static_cast<std::uint64_t>(options_.ranks);
     const bool blocks = options_.operation == OperationId::kReduceScatter || options_.operation == OperationId::kAllToAll ||
                         options_.operation == OperationId::kAllGather;
     const std::uint64_t count = std::max<std::uint64_t>(1, bytes / sizeof(float) / (blocks ? n : 1));
-    const int warm_up = bytes < (1 << 20) ? 50 : 3;
+    const int warm_up = bytes < (1 << 20) ? 50 : static_cast<int>(Streaming::kTrials) + 2;
     const auto begin = now();
     for (int i = 0; i < warm_up; ++i) once(count);
     const double each = static_cast<double>((now() - begin).count()) / 1e3 / warm_up;
@@ -201,14 +195,14 @@ int run_rank(const Options& options, std::byte* area_memory, const Layout& layou
   sched_setaffinity(0, sizeof set, &set);
   const std::size_t all = static_cast<std::size_t>(options.ranks) * 2 * buffer_bytes;
   const OneMapping mapping(buffers, all);
-  Area area(area_memory, layout, rank, nullptr, options.shared ? &mapping : nullptr, options.tuning);
+  Area area(area_memory, layout, rank, nullptr, options.shared ? &mapping : nullptr, options.tuning,
+            options.learns ? &io::real_clock() : nullptr);
   std::byte* mine = buffers + static_cast<std::size_t>(rank) * 2 * buffer_bytes;
   if (!options.shared) {
     mine = static_cast<std::byte*>(std::aligned_alloc(4096, 2 * buffer_bytes));
     std::memset(mine, 0, 2 * buffer_bytes);
   }
   RankRun run(options, area, mine, mine + buffer_bytes);
-  if (options.calibrates) run.calibrate();
   if (rank == 0) std::printf("%12s %12s %12s %10s\n", "bytes", "median_us", "least_us", "GB/s");
   for (const std::size_t bytes : options.sizes) {
     const auto times = run.measure(bytes);

@@ -46,7 +46,7 @@ bool DirectGroup::supports(OperationId operation) {
 DirectGroup::DirectGroup(Memory memory, Rank rank, Rank ranks, direct::Spin spin, std::atomic<Sequence>& last_entered)
     : memory_(std::move(memory)),
       bell_(memory_),
-      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning),
+      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning, memory_.clock),
       spin_(spin),
       last_entered_(last_entered) {}
 
@@ -59,19 +59,20 @@ Sequence DirectGroup::take_number(const wire::CallDescriptor& call) {
   return sequence;
 }
 
+DirectGroup::OthersBell::OthersBell(const Memory& memory) : bells_(memory.bells.get()) {
+  for (const int local : memory.others) others_.push_back({&memory.segment->rank(local).awaits, local});
+}
+
 // What was published comes before the look at who sleeps, and whoever falls asleep looks once more after saying so.
 void DirectGroup::OthersBell::ring() {
-#if defined(__SANITIZE_THREAD__)  // which does not know fences
-  static std::atomic<int> order = 0;
-  order.exchange(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-  for (const int local : memory_.others) memory_.bells->ring_awaiting(local);
+  direct::order_before_looking();
+  for (const Other& other : others_)
+    if (other.awaits->load(std::memory_order_seq_cst) != 0) bells_->ring(other.local);
 }
 
 bool DirectGroup::fits(const direct::Call& call) const {
-  return direct::Pattern(call, area_.rank(), area_.layout(), area_.tuning()).fits();
+  return call.count < direct::kRoundsMax / 2 ||  // not even with an element in each round
+         direct::Pattern(call, area_.rank(), area_.layout(), area_.tuning()).fits();
 }
 
 void DirectGroup::enter(Member& member, const direct::Call& call, direct::Operation* begun) {

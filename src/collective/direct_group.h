@@ -17,6 +17,7 @@
 #include "collective/direct/owner.h"
 #include "collective/direct/run.h"
 #include "collective/recent_calls.h"
+#include "io/clock.h"
 #include "nexar/ids.h"
 #include "nexar/result.h"
 #include "reduce/reducer.h"
@@ -46,6 +47,7 @@ class DirectGroup {
     base::ByteSpan block;                              // of layout().bytes(); one member has initialised it
     std::shared_ptr<const direct::Lending> lending{};  // all members have one, or none
     direct::Tuning tuning{};                           // the same for all
+    const io::Clock* clock = &io::real_clock();        // by which large calls learn how to store; null: they do not
   };
 
   static direct::Layout layout(Rank ranks) { return {ranks, direct::kSlotBytes}; }
@@ -114,11 +116,16 @@ class DirectGroup {
 
   class OthersBell final : public direct::Bell {
    public:
-    explicit OthersBell(const Memory& memory) : memory_(memory) {}
+    explicit OthersBell(const Memory& memory);
     void ring() override;
 
    private:
-    const Memory& memory_;
+    struct Other {
+      const std::atomic<std::uint32_t>* awaits;  // its word in the segment
+      int local;
+    };
+    const transport::shm::Bells* bells_;
+    std::vector<Other> others_;
   };
 
   bool is_running(const Member& member) const { return running_ != nullptr && queue_.front().member == &member; }

@@ -11,7 +11,7 @@ constexpr Sequence kCallsBetweenRefreshes = Sequence{1} << 35;
 
 }  // namespace
 
-Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending* lending, const Tuning& tuning)
+Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending* lending, const Tuning& tuning, const io::Clock* clock)
     : base_(base),
       layout_(layout),
       rank_(rank),
@@ -20,6 +20,7 @@ Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending*
       tuning_(tuning),
       uses_{Use{header(rank, 0).position.load(), {}}, Use{header(rank, 1).position.load(), {}}},
       all_left_(uses_[0].position) {
+  if (clock != nullptr) streaming_.emplace(*clock);
   NEXAR_ASSERT(rank >= 0 && rank < layout.ranks() && layout.ranks() <= kRanksMax, "the rank has a part of the area");
 }
 

@@ -11,9 +11,21 @@
 #include "collective/direct/layout.h"
 #include "collective/direct/lending.h"
 #include "collective/direct/pattern.h"
+#include "collective/direct/streaming.h"
+#include "io/clock.h"
 #include "nexar/ids.h"
 
 namespace nexar::collective::direct {
+
+// What this rank has published comes before what it looks at next.
+inline void order_before_looking() {
+#if defined(__SANITIZE_THREAD__)  // which does not know fences
+  static std::atomic<int> order = 0;
+  order.exchange(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
 
 // Wakes ranks that have gone to sleep waiting for what this rank has just published.
 class Bell {
@@ -26,20 +38,25 @@ class Bell {
 class Area {
  public:
   // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep. Without lending everything is copied; either
-  // all ranks have one or none, and where nobody has buffers to lend, none is faster.
-  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {});
+  // all ranks have one or none, and where nobody has buffers to lend, none is faster. With a clock large calls learn which way of storing
+  // is the fastest; without one they do as they are tuned.
+  Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {},
+       const io::Clock* clock = nullptr);
 
   const Layout& layout() const { return layout_; }
   const Tuning& tuning() const { return tuning_; }
-  void tune(const Tuning& tuning) { tuning_ = tuning; }  // between calls, on all ranks alike
   Rank rank() const { return rank_; }
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }
+  Streaming* streaming() { return streaming_ ? &*streaming_ : nullptr; }
 
   static unsigned slot_of(Position position) { return static_cast<unsigned>((position >> kRoundBits) + position) & 1; }
   Header& header(Rank rank, unsigned slot) const { return layout_.header(base_, rank, slot); }
   std::byte* body(Rank rank, unsigned slot) const { return layout_.body(base_, rank, slot); }
   const Progress& progress(Rank rank) const { return layout_.progress(base_, rank); }
+
+  // The header is read next: many that are on their way at once come sooner than one after the other.
+  void expect(Rank rank, unsigned slot) const { __builtin_prefetch(&header(rank, slot)); }
 
   // Tells the others which call this rank has begun; where memory may be lent in it, also whether this rank does.
   void enter(Sequence sequence, std::uint64_t fingerprint, std::optional<bool> lends = std::nullopt);
@@ -93,6 +110,7 @@ class Area {
   Bell* bell_;
   const Lending* lending_;
   Tuning tuning_;
+  std::optional<Streaming> streaming_;
   std::array<Use, 2> uses_;  // what each slot was last used for
   Position all_left_;        // everything before this has been left by all
 };

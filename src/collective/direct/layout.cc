@@ -15,19 +15,6 @@ std::size_t Layout::slot_bytes_for(std::size_t bytes, Rank ranks) {
   return slot < kSlotBytesMin ? 0 : std::min(slot, kSlotBytes);
 }
 
-Progress& Layout::progress(std::byte* base, Rank rank) const {
-  return *std::launder(reinterpret_cast<Progress*>(base + static_cast<std::size_t>(rank) * rank_bytes()));
-}
-
-Header& Layout::header(std::byte* base, Rank rank, unsigned slot) const {
-  return *std::launder(
-      reinterpret_cast<Header*>(base + static_cast<std::size_t>(rank) * rank_bytes() + sizeof(Progress) + slot * slot_stride()));
-}
-
-std::byte* Layout::body(std::byte* base, Rank rank, unsigned slot) const {
-  return base + static_cast<std::size_t>(rank) * rank_bytes() + sizeof(Progress) + slot * slot_stride() + sizeof(Header);
-}
-
 void Layout::initialise(std::byte* base, Sequence first) const {
   for (Rank rank = 0; rank < ranks_; ++rank) {
     auto* progress = new (base + static_cast<std::size_t>(rank) * rank_bytes()) Progress{};

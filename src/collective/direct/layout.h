@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "collective/direct/position.h"
 #include "nexar/ids.h"
@@ -87,15 +88,20 @@ class Layout {
   constexpr std::size_t slot_bytes() const { return slot_bytes_; }
   constexpr std::size_t bytes() const { return static_cast<std::size_t>(ranks_) * rank_bytes(); }
 
-  Progress& progress(std::byte* base, Rank rank) const;
-  Header& header(std::byte* base, Rank rank, unsigned slot) const;
-  std::byte* body(std::byte* base, Rank rank, unsigned slot) const;
+  Progress& progress(std::byte* base, Rank rank) const { return *std::launder(reinterpret_cast<Progress*>(part(base, rank))); }
+  Header& header(std::byte* base, Rank rank, unsigned slot) const {
+    return *std::launder(reinterpret_cast<Header*>(part(base, rank) + sizeof(Progress) + slot * slot_stride()));
+  }
+  std::byte* body(std::byte* base, Rank rank, unsigned slot) const {
+    return part(base, rank) + sizeof(Progress) + slot * slot_stride() + sizeof(Header);
+  }
 
   // Makes zeroed memory an area whose first call has the number `first`. One rank does it, before any other looks.
   void initialise(std::byte* base, Sequence first) const;
 
  private:
   constexpr std::size_t slot_stride() const { return sizeof(Header) + slot_bytes_; }
+  std::byte* part(std::byte* base, Rank rank) const { return base + static_cast<std::size_t>(rank) * rank_bytes(); }
   constexpr std::size_t rank_bytes() const { return sizeof(Progress) + 2 * slot_stride(); }
 
   Rank ranks_;

@@ -19,16 +19,6 @@ bool overlap(const void* a, const void* b, std::uint64_t bytes_a, std::uint64_t 
   return first < second + bytes_b && second < first + bytes_a;
 }
 
-// What this rank has published comes before what it looks at.
-void order_before_looking() {
-#if defined(__SANITIZE_THREAD__)  // which does not know fences
-  static std::atomic<int> order = 0;
-  order.exchange(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
 }  // namespace
 
 Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), pattern_(call, area.rank(), area.layout(), area.tuning()) {
@@ -36,14 +26,22 @@ Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), p
   found_[static_cast<std::size_t>(area_.rank())] = {};
   if (area_.lending() == nullptr || !pattern_.may_lend()) {
     area_.enter(call_.sequence, call_.fingerprint);
-    if (!pattern_.publishes) published_ = pattern_.rounds;
+    settle_way();
     return;
   }
   agreed_ = !pattern_.depends_on_lending();
   if (!agreed_) pattern_ = Pattern(call, area.rank(), area.layout(), area.tuning(), true);
   lend();
   area_.enter(call_.sequence, call_.fingerprint, lends_);
-  if (agreed_ && !pattern_.publishes) published_ = pattern_.rounds;
+  if (agreed_) settle_way();
+}
+
+void Operation::settle_way() {
+  if (!pattern_.publishes) published_ = pattern_.rounds;
+  if (pattern_.bytes_max() < Streaming::kFrom || area_.streaming() == nullptr) return;
+  trial_ = area_.streaming()->begin({call_.operation, lends_, pattern_.bytes_max()}, {pattern_.streams_in, pattern_.streams_out});
+  pattern_.streams_in = trial_->way().in;
+  pattern_.streams_out = trial_->way().out;
 }
 
 // Peers may be asked in any order: nobody who lends gets past the call without this rank.
@@ -59,7 +57,7 @@ bool Operation::agree() {
     lent = *theirs;
   }
   if (!lent) pattern_ = Pattern(call_, area_.rank(), area_.layout(), area_.tuning());
-  if (!pattern_.publishes) published_ = pattern_.rounds;
+  settle_way();
   return agreed_ = true;
 }
 
@@ -100,9 +98,10 @@ Outcome Operation::end(Outcome outcome) {
   // What a peer has brought about it also sees by itself.
   if (outcome == Outcome::kOpFailed || outcome == Outcome::kRevoked || outcome == Outcome::kDeadline || outcome == Outcome::kCancelled)
     area_.withdraw(call_.sequence);
-  if (outcome == Outcome::kDone)
+  if (outcome == Outcome::kDone) {
     area_.finish(call_.sequence);
-  else
+    if (trial_) area_.streaming()->end(*trial_);
+  } else
     area_.fail(call_.sequence);
   news_ = false;
   area_.ring();
@@ -200,6 +199,8 @@ bool Operation::all_published(std::uint64_t round, Rank& cursor) {
   const Position wanted = at(round);
   const unsigned slot = Area::slot_of(wanted);
   if (cursor < pattern_.sources.first) cursor = pattern_.sources.first;
+  if (pattern_.tiny)
+    for (Rank next = cursor + 1; next < pattern_.sources.end; ++next) area_.expect(next, slot);
   for (; cursor < pattern_.sources.end; ++cursor) {
     if (cursor == area_.rank()) continue;
     const Header& header = area_.header(cursor, slot);
@@ -210,8 +211,10 @@ bool Operation::all_published(std::uint64_t round, Rank& cursor) {
     }
     blocked_on_ = cursor;
     if (reached(seen, wanted)) end(Outcome::kEnded);  // it has gone past this call without us
+    if (trial_ && round == 0) trial_->wait_for_peers();
     return false;
   }
+  if (trial_) trial_->have_met();
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "collective/direct/area.h"
 #include "collective/direct/call.h"
 #include "collective/direct/pattern.h"
+#include "collective/direct/streaming.h"
 #include "nexar/result.h"
 
 namespace nexar::collective::direct {
@@ -45,6 +46,7 @@ class Operation {
   Rank blocked_on() const { return blocked_on_; }
   std::uint64_t rounds() const { return pattern_.rounds; }
   std::uint64_t rounds_done() const { return taken_; }
+  Way way() const { return {pattern_.streams_in, pattern_.streams_out}; }
   Mismatch mismatch() const { return mismatch_; }
   Result<void> error() && { return std::move(error_); }
 
@@ -56,6 +58,9 @@ class Operation {
 
   // Finds out whether somebody lends, where that decides how the call is done. False while it is not known.
   bool agree();
+
+  // How the call is done is known.
+  void settle_way();
 
   // Each does one piece of work if it can be done; whether it did.
   bool publish();
@@ -105,6 +110,8 @@ class Operation {
   Rank published_cursor_ = 0;
   Rank reduced_cursor_ = 0;
   Rank left_cursor_ = 0;
+
+  std::optional<Streaming::Trial> trial_;  // of a large call, in an area that learns
 
   Outcome outcome_ = Outcome::kWaiting;
   bool news_ = false;  // words have been stored that somebody may sleep on

@@ -52,9 +52,14 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
     case OperationId::kAllToAll:
       take = Take::kCopy;
       blocks = ranks;
+      side_by_side = true;
       break;
-    case OperationId::kAllGather: take = Take::kCopy; break;
+    case OperationId::kAllGather:
+      take = Take::kCopy;
+      side_by_side = true;
+      break;
     case OperationId::kGather:
+      side_by_side = true;
       take = at_root ? Take::kCopy : Take::kNothing;
       publishes = !at_root;
       sources = at_root ? all : nobody;
@@ -77,11 +82,15 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
   own_from_slot = take == Take::kReduce && !two_stages && !call.op && ranks > 2;
   publishes = publishes || own_from_slot;
 
-  const std::uint64_t unit = kCacheLine / element;
-  const std::uint64_t room = layout.slot_bytes() / static_cast<std::size_t>(blocks) / kCacheLine * unit;
-  rounds = std::max<std::uint64_t>(1, (count + room - 1) / room);
-  chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
-  if (rounds > 1) rounds = (count + chunk - 1) / chunk;
+  if (bytes * static_cast<std::size_t>(blocks) <= layout.slot_bytes() / 2) {
+    chunk = count;  // whatever the blocks are rounded to, it fits: nothing is divided on behalf of small calls
+  } else {
+    const std::uint64_t unit = kCacheLine / element;
+    const std::uint64_t room = layout.slot_bytes() / static_cast<std::size_t>(blocks) / kCacheLine * unit;
+    rounds = std::max<std::uint64_t>(1, (count + room - 1) / room);
+    chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
+    if (rounds > 1) rounds = (count + chunk - 1) / chunk;
+  }
   tiny = !two_stages && bytes * static_cast<std::size_t>(blocks) <= kInlineBytes;
   streams_in = bytes * static_cast<std::size_t>(blocks) >= tuning.stream_in;
   streams_out = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream_out;

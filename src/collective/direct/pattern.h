@@ -44,7 +44,8 @@ struct Part {
   std::uint64_t count = 0;
 };
 
-// From which size on a call is done in another way, in bytes of its buffer or block. All ranks of an area have the same.
+// From which size on a call is done in another way, in bytes of its buffer or block. All ranks of an area have the same; only the streaming
+// may differ.
 struct Tuning {
   // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once. With two ranks both ways move
   // the same bytes between them, so that one stage is never worse.
@@ -52,7 +53,7 @@ struct Tuning {
   std::size_t one_stage = 4 * 1024;
 
   // From here on slots are filled past the caches: on many CPUs a line that another core has written and not given back is what takes
-  // longest to read, and to write again. calibrate.h measures it.
+  // longest to read, and to write again. Large calls find out by themselves what is better (streaming.h).
   std::size_t stream_in = 16 * 1024;
 
   // From here on results are stored past the caches. Below it hurts, because the result is used next.
@@ -76,6 +77,9 @@ struct Pattern {
   // Of what a rank publishes.
   std::uint64_t bytes() const { return count * element * static_cast<std::uint64_t>(blocks); }
 
+  // Of the larger of a rank's buffers: all ranks find the same.
+  std::uint64_t bytes_max() const { return count * element * static_cast<std::uint64_t>(blocks == 1 && !side_by_side ? 1 : ranks); }
+
   // Whether a call of any size can be numbered: more rounds than kRoundsMax cannot.
   bool fits() const { return rounds < kRoundsMax - 1; }
 
@@ -88,7 +92,8 @@ struct Pattern {
   std::uint64_t chunk = 0;   // elements of a block in a round
   std::uint64_t rounds = 1;  // at least one, also of nothing: ranks meet there
   Rank ranks = 1;
-  Rank blocks = 1;  // of the published buffer: one, or one for each rank
+  Rank blocks = 1;            // of the published buffer: one, or one for each rank
+  bool side_by_side = false;  // the result has a part for each rank
   bool two_stages = false;
   bool tiny = false;            // travels in the header
   std::size_t tuning_lend = 0;  // Tuning::lend

@@ -54,12 +54,15 @@ void Operation::copy_in(std::uint64_t round) {
 
 void Operation::copy_out(std::uint64_t round) {
   const Part part = pattern_.part(round);
-  const bool side_by_side =
-      call_.operation == OperationId::kAllGather || call_.operation == OperationId::kGather || call_.operation == OperationId::kAllToAll;
   auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
-  for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
-    move(to + (side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0), part.count,
-         pattern_.streams_out);
+  // In an all_to_all each rank begins with its neighbour, so that not all of them read from one core at a time. Where all want the same
+  // bytes it is better to read them together.
+  const bool in_turn = call_.operation == OperationId::kAllToAll;
+  for (Rank i = pattern_.sources.first; i < pattern_.sources.end; ++i) {
+    const Rank rank = in_turn ? (i + area_.rank() + 1) % pattern_.ranks : i;
+    move(to + (pattern_.side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0),
+         part.count, pattern_.streams_out);
+  }
 }
 
 // Into `out`, or, when that is null, into this round's part of the result.
@@ -70,8 +73,15 @@ bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
     if (call_.op) error_ = reduce::fill_identity(call_.type, *call_.op, out, part.count);
   } else if (part.count > 0) {
     std::array<const void*, kRanksMax> sources;
-    for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
-      sources[static_cast<std::size_t>(rank)] = source(rank, round, part.first);
+    if (pattern_.tiny && pattern_.blocks == 1) {
+      const unsigned slot = Area::slot_of(at(round));
+      for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+        sources[static_cast<std::size_t>(rank)] = area_.header(rank, slot).payload;
+      if (pattern_.sources.contains(area_.rank())) sources[static_cast<std::size_t>(area_.rank())] = source(area_.rank(), round, 0);
+    } else {
+      for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
+        sources[static_cast<std::size_t>(rank)] = source(rank, round, part.first);
+    }
     const auto n = static_cast<std::size_t>(pattern_.sources.size());
     // What replaces its own source has been read into the cache already.
     const bool replaces = out == source(area_.rank(), round, part.first);

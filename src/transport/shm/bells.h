@@ -36,10 +36,6 @@ class Bells {
     std::atomic<std::uint32_t>& asleep = segment_->rank(local).asleep;
     if (bell != nullptr && asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_seq_cst) != 0) bell->ring();
   }
-  // The same for whoever has changed something in a block, which most who sleep do not wait for.
-  void ring_awaiting(int local) const {
-    if (segment_->rank(local).awaits.load(std::memory_order_seq_cst) != 0) ring(local);
-  }
   void ring_all() const {
     for (int local = 0; local < segment_->ranks(); ++local) ring(local);
   }

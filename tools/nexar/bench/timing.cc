@@ -10,10 +10,13 @@ using Clock = std::chrono::steady_clock;
 
 double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
+// Sixteen, where they do not take for ever: first calls may try how the later ones are done best.
 std::size_t warm_up_for(std::size_t bytes) {
   constexpr std::size_t kBytes = std::size_t{16} << 20;
+  constexpr std::size_t kBytesMax = std::size_t{1} << 30;
   constexpr std::size_t kMessage = 64 << 10;  // what an iteration of no bytes counts for
-  return std::clamp<std::size_t>(kBytes / (bytes + kMessage), 3, 200);
+  const std::size_t least = std::clamp<std::size_t>(kBytesMax / (bytes + 1), 3, 16);
+  return std::clamp<std::size_t>(kBytes / (bytes + kMessage), least, 200);
 }
 
 std::size_t iterations_for(const Pace& pace, double each_us) {

@@ -11,18 +11,20 @@
 
 #include "collective/direct/area.h"
 #include "collective/direct/run.h"
+#include "io/clock.h"
 
 namespace nexar::test {
 
 class DirectWorld {
  public:
   explicit DirectWorld(Rank ranks, Sequence first = 1, std::size_t slot_bytes = collective::direct::kSlotBytesMin,
-                       const std::vector<const collective::direct::Lending*>& lending = {}, const collective::direct::Tuning& tuning = {})
+                       const std::vector<const collective::direct::Lending*>& lending = {}, const collective::direct::Tuning& tuning = {},
+                       const io::Clock* clock = nullptr)
       : layout_(ranks, slot_bytes), memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), kAlignment))) {
     layout_.initialise(memory_.get(), first);
     for (Rank rank = 0; rank < ranks; ++rank)
       areas_.emplace_back(memory_.get(), layout_, rank, nullptr, lending.empty() ? nullptr : lending[static_cast<std::size_t>(rank)],
-                          tuning);
+                          tuning, clock);
   }
 
   collective::direct::Area& area(Rank rank) { return areas_[static_cast<std::size_t>(rank)]; }

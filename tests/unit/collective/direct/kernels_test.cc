@@ -1,6 +1,9 @@
 // Every kernel against the oracle, all ranks' machines stepped by one thread in a random order.
 #include <deque>
+#include <memory>
+#include <optional>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -30,7 +33,7 @@ class Kernels : public testing::TestWithParam<Rank> {
       const std::size_t rank = random_() % calls.size();
       auto& operation = operations[rank];
       if (operation == nullptr) {
-        operation = std::make_unique<Operation>(world_.area(static_cast<Rank>(rank)), calls[rank]);
+        operation = std::make_unique<Operation>(world_->area(static_cast<Rank>(rank)), calls[rank]);
       } else if (operation->step() == Outcome::kDone) {
         left -= done_[rank] ? 0 : 1;
         done_[rank] = true;
@@ -40,13 +43,17 @@ class Kernels : public testing::TestWithParam<Rank> {
     for (Rank rank = 0; rank < what.ranks; ++rank) ASSERT_EQ(memory.wrong_at(rank), "");
   }
 
-  std::mt19937_64 random_{static_cast<std::uint64_t>(GetParam())};
+  // From here on in an area of its own, with calls done as `tuning` says.
+  void use(const collective::direct::Tuning& tuning) {
+    world_.emplace(GetParam(), 1, collective::direct::kSlotBytesMin, std::vector<const collective::direct::Lending*>{}, tuning);
+    sequence_ = 1;
+  }
+
   // Two stages and streaming begin early, so that small counts see them.
-  DirectWorld world_{GetParam(),
-                     1,
-                     collective::direct::kSlotBytesMin,
-                     {},
-                     {.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000}};
+  void SetUp() override { use({.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000}); }
+
+  std::mt19937_64 random_{static_cast<std::uint64_t>(GetParam())};
+  std::optional<DirectWorld> world_;
   Sequence sequence_ = 1;
   std::vector<bool> done_ = std::vector<bool>(static_cast<std::size_t>(GetParam()));
 };
@@ -64,6 +71,23 @@ TEST_P(Kernels, GiveWhatTheOracleGivesForEveryTypeAndOp) {
           if (HasFatalFailure()) return;
         }
     }
+}
+
+// However slots are filled and results stored (streaming.h).
+TEST_P(Kernels, GiveTheSameThroughTheCachesAndPastThem) {
+  const auto n = static_cast<std::uint64_t>(GetParam());
+  for (const std::size_t stream_in : {std::size_t{0}, SIZE_MAX})
+    for (const std::size_t stream_out : {std::size_t{0}, SIZE_MAX})
+      for (const std::size_t one_stage : {std::size_t{200}, SIZE_MAX}) {
+        use({.one_stage_two_ranks = one_stage, .one_stage = one_stage, .stream_in = stream_in, .stream_out = stream_out});
+        for (const OperationId operation : kDirectOperations)
+          for (const std::uint64_t count : {std::uint64_t{1}, 16 * n + 5, collective::direct::kSlotBytesMin / sizeof(float) + 3}) {
+            const Rank root = static_cast<Rank>(random_() % n);
+            const bool in_place = operation != OperationId::kAllToAll && random_() % 2 == 0;
+            check({operation, DataType::kF32, ReduceOp::kSum, count, GetParam(), has_root(operation) ? root : 0, in_place});
+            if (HasFatalFailure()) return;
+          }
+      }
 }
 
 // A slot of these tests holds 16 KiB, and a block for each rank its share of that: these counts take one round and part of another, more
