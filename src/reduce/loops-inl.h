@@ -111,21 +111,41 @@ class ManySources {
     L::set(finish_.apply(d, z), to + 3 * step, streaming);
   }
 
-  // Less than a step.
+  // Less than a step. Some sources are padded before the first is read: a load that waits for the stores it overlaps then does not keep
+  // the next one waiting as well, which is most of the time that a few bytes of many ranks take.
   void rest(std::size_t at, std::size_t bytes, std::uint8_t* to) const {
     const auto d = L::compute();
-    HWY_ALIGN std::uint8_t padded[kStepBytesMax] = {};
-    std::memcpy(padded, source(0) + at, bytes);
-    auto sum = L::get(padded);
-    for (std::size_t s = 1; s < count_; ++s) {
-      std::memcpy(padded, source(s) + at, bytes);
-      sum = combine<Op>(d, sum, L::get(padded));
+    HWY_ALIGN std::uint8_t padded[kPaddedTogether][kStepBytesMax];
+    std::memset(padded[0], 0, kStepBytesMax);  // there is always a source, which the compiler does not know
+    std::size_t ready = pad(0, at, bytes, padded);
+    auto sum = L::get(padded[0]);
+    for (std::size_t k = 1; k < ready; ++k) sum = combine<Op>(d, sum, L::get(padded[k]));
+    for (std::size_t s = ready; s < count_; s += ready) {
+      ready = pad(s, at, bytes, padded);
+      for (std::size_t k = 0; k < ready; ++k) sum = combine<Op>(d, sum, L::get(padded[k]));
     }
-    L::set(finish_.apply(d, sum), padded, false);
-    std::memcpy(to, padded, bytes);
+    L::set(finish_.apply(d, sum), padded[0], false);
+    std::memcpy(to, padded[0], bytes);
   }
 
  private:
+  static constexpr std::size_t kPaddedTogether = 8;
+
+  // The sources from `first` on, as many as there are and fit; returns how many.
+  HWY_INLINE std::size_t pad(std::size_t first, std::size_t at, std::size_t bytes,
+                             std::uint8_t (&padded)[kPaddedTogether][kStepBytesMax]) const {
+    const std::size_t number = count_ - first < kPaddedTogether ? count_ - first : kPaddedTogether;
+    const std::size_t step = step_bytes<L>();
+    for (std::size_t k = 0; k < number; ++k) {
+      std::memset(padded[k], 0, step);
+      if (bytes == sizeof(std::uint64_t))
+        std::memcpy(padded[k], source(first + k) + at, sizeof(std::uint64_t));  // one instruction, for what is asked most often
+      else
+        std::memcpy(padded[k], source(first + k) + at, bytes);
+    }
+    return number;
+  }
+
   HWY_INLINE const std::uint8_t* source(std::size_t s) const { return static_cast<const std::uint8_t*>(sources_[s]); }
 
   const void* const* sources_;
