@@ -25,7 +25,7 @@ using Floats = std::vector<float>;
 
 constexpr std::size_t kUnits = 16;    // of a hidden layer
 constexpr std::size_t kSamples = 64;  // of each rank
-constexpr int kSteps = 2000;
+constexpr int kSteps = 1000;
 constexpr float kRate = 0.1f;
 
 // One layer: out = weights · in + bias, for all samples at once; hidden layers then take the tanh of it.
