@@ -207,8 +207,10 @@ Result<void> Peer::on_goodbye(const wire::Goodbye& goodbye) {
   if (departure_) return {};
   link_->abort("goodbye");
   departure_ = Error(ErrorCode::kPeerLost, fmt::format("rank {} has left", rank_)).with_rank(rank_);
-  end_operations(*departure_);
-  around_.steps.on_departure(rank_, *departure_);
+  if (!around_.events.verdict_due || !around_.events.verdict_due()) {
+    end_operations(*departure_);
+    around_.steps.on_departure(rank_, *departure_);
+  }
   end_calls(*departure_);
   tell(around_.events.left, rank_);
   return {};

@@ -110,6 +110,7 @@ mesh::Events NodeCore::mesh_events() {
       .lost = [this](Rank rank, const transport::LinkEnd& end) { on_lost(rank, end); },
       .pong = [this](Rank rank, const wire::Pong& pong) { on_pong(rank, pong); },
       .left = [this](Rank rank) { on_left(rank); },
+      .verdict_due = [this] { return verdict_due_; },
       .ended = [this](Rank rank) { on_ended(rank); },
       .revoked = [this](Rank rank, const wire::Revoke& revoke) { on_revoked(rank, revoke); },
       .aborted = [this](Rank rank, const std::string& reason) { on_aborted(rank, reason); },
