@@ -24,8 +24,11 @@ struct TestNode : transport::quic::LinkAcceptor {
   TestNode(io::Loop& loop, const crypto::LocalAuthority& authority, Rank rank, int size, const EagerLimits& limits)
       : verifier(authority),
         mesh(rank, size, 1,
-             {[this](Rank) { ++ready; }, [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); },
-              [this](Rank, const wire::Pong&) { tell(pong); }},
+             {.ready = [this](Rank) { ++ready; },
+              .lost = [this](Rank lost_rank, const transport::LinkEnd&) { lost.push_back(lost_rank); },
+              .pong = [this](Rank, const wire::Pong&) { tell(pong); },
+              .left = [this](Rank gone) { left.push_back(gone); },
+              .verdict_due = [this] { return verdict_due; }},
              limits) {
     NodeId id;
     id.bytes[0] = static_cast<std::byte>(rank);
@@ -79,6 +82,8 @@ struct TestNode : transport::quic::LinkAcceptor {
   transport::test::Verifier verifier;
   int ready = 0;
   std::vector<Rank> lost;
+  std::vector<Rank> left;
+  bool verdict_due = false;
   std::function<void()> pong;
   Mesh mesh;
   std::unique_ptr<transport::quic::Endpoint> endpoint;
@@ -270,6 +275,22 @@ TEST_F(MeshTest, APeerThatLeavesEndsWhatNeedsItAndNamesIt) {
   node(2).post_send(0, 5, pattern(10, 7));
   run_until([&] { return from_anyone.result.has_value(); });
   EXPECT_TRUE(from_anyone.result && *from_anyone.result);
+}
+
+// It left because of a loss, of which it had told us just before.
+TEST_F(MeshTest, APeerThatLeavesWhenAVerdictIsDueEndsNothingBeforeIt) {
+  make(3);
+  auto& announced = node(0).post_send(1, 1, pattern(100000, 1));
+  auto& from_it = node(0).post_receive(1, 5, 10);
+  node(0).verdict_due = true;
+  node(1).mesh.leave("rank 2 is lost");
+  run_until([&] { return !node(0).left.empty() && node(0).mesh.link(1) == nullptr; });
+  ASSERT_EQ(node(0).left, std::vector<Rank>{1});
+  EXPECT_FALSE(announced.result || from_it.result);
+  node(0).mesh.revoke(Error(ErrorCode::kPeerLost, "rank 2 is lost").with_rank(2));
+  ASSERT_TRUE(announced.result && from_it.result);
+  EXPECT_EQ(announced.result->error().sentence(), "rank 2 is lost");
+  EXPECT_EQ(from_it.result->error().sentence(), "rank 2 is lost");
 }
 
 TEST_F(MeshTest, ALinkThatEndsWithoutGoodbyeIsALossAndNothingEndsBeforeTheVerdict) {
