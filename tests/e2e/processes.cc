@@ -149,7 +149,13 @@ std::string Processes::hear(Rank rank) {
 
 void Processes::say(Rank rank, const std::string& line) { write_line(processes_[static_cast<std::size_t>(rank)].out, line); }
 
-void Processes::signal(Rank rank, int number) const { ::kill(processes_[static_cast<std::size_t>(rank)].pid, number); }
+void Processes::signal(Rank rank, int number) const {
+  const pid_t pid = processes_[static_cast<std::size_t>(rank)].pid;
+  ::kill(pid, number);
+  // On a busy machine its threads may run on for milliseconds.
+  siginfo_t ignored = {};
+  if (number == SIGSTOP) ::waitid(P_PID, static_cast<id_t>(pid), &ignored, WSTOPPED | WEXITED | WNOWAIT);
+}
 
 int Processes::wait(Rank rank) {
   Process& process = processes_[static_cast<std::size_t>(rank)];

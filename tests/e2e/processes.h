@@ -43,6 +43,7 @@ class Processes {
   std::string hear(Rank rank);
   void say(Rank rank, const std::string& line);
 
+  // After SIGSTOP it is stopped.
   void signal(Rank rank, int number) const;
 
   // How it ended, as waitpid says. Waits for it.
