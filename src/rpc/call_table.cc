@@ -32,7 +32,7 @@ Result<void> CallTable::admit(base::Time now, Call& call) {
   call.id = next_id_++;
   call.deadline = call.limit && *call.limit < base::Time::max() - now ? now + *call.limit : base::Time::max();
   calls_.emplace(call.id, Entry{&call, bytes});
-  if (call.deadline != base::Time::max()) deadlines_.emplace(call.deadline, call.id);
+  if (call.deadline != base::Time::max()) deadlines_.emplace_hint(deadlines_.end(), call.deadline, call.id);
   return {};
 }
 

@@ -28,7 +28,7 @@ class FrameQueue {
 
   // A request that waits goes nowhere; false when none of that call does.
   bool take_back(std::uint64_t call) {
-    return std::erase_if(waiting_, [&](const Frame& frame) { return frame.call == call; }) > 0;
+    return !waiting_.empty() && std::erase_if(waiting_, [&](const Frame& frame) { return frame.call == call; }) > 0;
   }
 
   // An answer with its bytes.

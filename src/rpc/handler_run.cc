@@ -34,9 +34,9 @@ void run_handler(Served& served) {
   served.outcome.emplace(run_guarded(*served.function, context, served.arguments));
 }
 
-std::optional<RpcContext::Clock::time_point> to_clock(base::Time deadline, base::Time now) {
+std::optional<RpcContext::Clock::time_point> to_clock(base::Time deadline) {
   if (deadline == base::Time::max()) return std::nullopt;
-  return RpcContext::Clock::now() + (deadline - now);
+  return RpcContext::Clock::time_point(deadline.time_since_epoch());
 }
 
 }  // namespace nexar::rpc

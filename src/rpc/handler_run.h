@@ -17,7 +17,8 @@ Result<std::vector<std::byte>> run_guarded(const Registered& function, const Rpc
 // Runs the call that a worker has taken, and sets its outcome. One that nobody waits for any more does not run.
 void run_handler(Served& served);
 
-// The same point in time, as a handler reads it.
-std::optional<RpcContext::Clock::time_point> to_clock(base::Time deadline, base::Time now);
+// The same point in time, as a handler reads it: the real clock of io and the steady one of the standard library are one clock of the
+// kernel's.
+std::optional<RpcContext::Clock::time_point> to_clock(base::Time deadline);
 
 }  // namespace nexar::rpc

@@ -27,7 +27,7 @@ Result<std::shared_ptr<Served>> Service::take_on(const Request& request, const C
   served.scope = request.scope;
   served.function = callee.function;
   served.caller_in_group = callee.caller;
-  served.clock_deadline = to_clock(served.deadline, loop_.now());
+  served.clock_deadline = to_clock(served.deadline);
   arm(served.deadline);
   return admitted;
 }
@@ -93,7 +93,7 @@ Result<void> Service::on_large_request(const Request& request, std::uint64_t tra
 // On the engine, where nexar refuses to be called.
 Result<void> Service::run_quick(const Request& request, const Callee& callee, base::ByteView arguments) {
   ++counters_.served;
-  const RpcContext context(callee.caller, never_cancelled_, to_clock(deadline_of(request), loop_.now()));
+  const RpcContext context(callee.caller, never_cancelled_, to_clock(deadline_of(request)));
   Result<std::vector<std::byte>> result = run_guarded(*callee.function, context, arguments);
   if (!result) {
     fail(request.from, request.scope, request.call, wire::RpcStatus::kHandlerError, result.error());
