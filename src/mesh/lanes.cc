@@ -171,8 +171,7 @@ void Lanes::on_lane(const wire::LaneTicket& ticket, std::unique_ptr<transport::t
 }
 
 void Lanes::on_lane_open(PeerLane& lane) {
-  around_.outgoing.add_lane(lane.way());
-  around_.incoming.set_lanes(static_cast<std::uint16_t>(open_lanes()));
+  employ();
   ++ended_.opened;
   ended_.reason.clear();
   move_due_ = true;
@@ -180,6 +179,19 @@ void Lanes::on_lane_open(PeerLane& lane) {
                                  {{"peer", around_.peer}, {"lane", lane.name().lane}, {"plain", around_.environment->plain}});
   arm();
   settle();
+}
+
+// Open lanes carry, as many as are to.
+void Lanes::employ() {
+  auto carrying = std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.carries; });
+  for (Slot& slot : slots_) {
+    if (carrying == around_.environment->carrying) break;
+    if (slot.carries || slot.lane == nullptr || !slot.lane->is_open()) continue;
+    slot.carries = true;
+    ++carrying;
+    around_.outgoing.add_lane(slot.lane->way());
+  }
+  around_.incoming.set_lanes(static_cast<std::uint16_t>(carrying));
 }
 
 // By itself: the other end may not know.
@@ -217,8 +229,8 @@ void Lanes::drop(Slot& slot) {
   ended_.traffic.bytes_sent += moved.bytes_sent;
   ended_.traffic.frames_received += moved.frames_received;
   ended_.traffic.bytes_received += moved.bytes_received;
-  around_.outgoing.remove_lane(lane->way());
-  around_.incoming.set_lanes(static_cast<std::uint16_t>(open_lanes()));
+  if (std::exchange(slot.carries, false)) around_.outgoing.remove_lane(lane->way());
+  employ();
   if (link_ == nullptr) return;
   ++ended_.died;
   around_.incoming.way_ended(lane->number());

@@ -53,8 +53,10 @@ struct LaneEnvironment {
       connect{};
   bool plain = false;   // payloads in clear
   bool forced = false;  // opened with the link, and for every bulk byte
-  std::uint16_t count =
-      2;  // lanes to each peer, at most kLowersFirstLane: one does the work on two cores, the second takes over when it dies
+  std::uint16_t count = 2;  // lanes to each peer, at most kLowersFirstLane
+  // Of which so many carry something; the others are there for when one of them dies. Two sockets that share a line lose more packets than
+  // one, and one thread does the work of both.
+  std::uint16_t carrying = 1;
   base::Duration pause_min = std::chrono::seconds(10);  // before a lane that failed is offered again
   transport::tcp::RecordLimits records{};
 };
@@ -115,6 +117,7 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
   struct Slot {
     std::uint32_t generation = 0;  // the last that was offered
     std::unique_ptr<PeerLane> lane{};
+    bool carries = false;
     std::optional<wire::LaneTicket> ticket{};  // of an offer that nobody has come for
     base::Time offer_ends{};
     bool is_used() const { return lane != nullptr || ticket; }
@@ -133,6 +136,7 @@ class Lanes final : private transport::tcp::LaneAcceptor, private PeerLane::Owne
   void drop(Slot& slot);
   static bool names(const Slot& slot, const wire::LaneName& name) { return slot.generation == name.generation && slot.is_used(); }
   int open_lanes() const;
+  void employ();
   void settle();
   void tick();
   void arm();
