@@ -29,10 +29,11 @@ def options():
     parser.add_argument("--op", default="all_reduce", help=f"operations, or all: {','.join(OPERATIONS)}")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--sizes", default=None, help=SIZES)
-    parser.add_argument("--beside", default=None, help="the peers; without it all that were built")
+    parser.add_argument("--beside", default=None, help="the peers; without it all that were built, but openmpi-shm-tuned")
     parser.add_argument("--transport", default="net", help="nexar's: auto, shm, net, quic, tcp")
     parser.add_argument("--algorithm", default="", help="nexar's; without it its own choice")
     parser.add_argument("--plain", action="store_true", help="nexar's bulk in plain text, as the peers' is")
+    parser.add_argument("--shared", action="store_true", help="nexar's buffers from alloc_shared")
     parser.add_argument("--rate", help="two namespaces, with this rate on both ends: 10gbit")
     parser.add_argument("--burst", help="of the rate; 128k, or 64k at 1gbit")
     parser.add_argument("--mtu", type=int, help="two namespaces, with this MTU; 1500")
@@ -64,11 +65,11 @@ def place_of(chosen):
 
 def contenders_of(chosen):
     peers = peers_of(chosen.bin, chosen.limit)
-    wanted = list(peers) if chosen.beside is None else [name for name in chosen.beside.split(",") if name]
+    wanted = [name for name, peer in peers.items() if not peer.only_when_asked] if chosen.beside is None else [name for name in chosen.beside.split(",") if name]
     for name in wanted:
         if name not in peers:
             raise SystemExit(f"--beside: there is no peer {name}, only {', '.join(peers)}")
-    nexar = Nexar(chosen.bin, chosen.transport, chosen.plain, chosen.algorithm, chosen.limit)
+    nexar = Nexar(chosen.bin, chosen.transport, chosen.plain, chosen.shared, chosen.algorithm, chosen.limit)
     if nexar.missing():
         raise SystemExit(nexar.missing())
     found = [nexar]

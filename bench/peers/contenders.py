@@ -75,6 +75,8 @@ def here(place, words):
 class Contender:
     """`name` is what tables call it; `program` the file that must have been built."""
 
+    only_when_asked = False
+
     def __init__(self, name, program, limit):
         self.name, self.program, self.limit = name, Path(program), limit
 
@@ -90,13 +92,14 @@ class Contender:
 
 
 class Nexar(Contender):
-    def __init__(self, programs, transport, plain, algorithm, limit):
+    def __init__(self, programs, transport, plain, shared, algorithm, limit):
         super().__init__("nexar", programs / "nexar", limit)
-        self.transport, self.plain, self.algorithm = transport, plain, algorithm
+        self.transport, self.plain, self.shared, self.algorithm = transport, plain, shared, algorithm
 
     def run(self, place, asked):
         words = [self.program, "bench", asked.op, "--transport", self.transport, *asked.words()]
         words += ["--algorithm", self.algorithm] if self.algorithm else []
+        words += ["--shared"] if self.shared else []
         hosts = place.hosts()
         if len(hosts) == 1:
             words += ["-n", asked.ranks]
@@ -154,6 +157,15 @@ class OpenMpi(Mpi):
         return [*words, "--host", slots, "--bind-to", "none", "--mca", "plm_rsh_agent", self.agent(place, folder), "--mca", "oob_tcp_if_include", place.interface]
 
 
+class TunedOpenMpi(OpenMpi):
+    """With a malloc that keeps what is freed: by default Open MPI has large temporary memory from the kernel anew in each call."""
+
+    only_when_asked = True
+
+    def variables(self, place):
+        return {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 31)}
+
+
 class Mpich(Mpi):
     def command(self, place, ranks, folder):
         if len(place.hosts()) == 1:
@@ -202,5 +214,6 @@ class PlainTcp(Contender):
 def peers_of(programs, limit):
     """All peers by name, in the order in which tables show them."""
     everyone = [OpenMpi("openmpi-tcp", "openmpi", "tcp", programs, limit), OpenMpi("openmpi-shm", "openmpi", "shm", programs, limit),
+                TunedOpenMpi("openmpi-shm-tuned", "openmpi", "shm", programs, limit),
                 Mpich("mpich-tcp", "mpich", "tcp", programs, limit), Mpich("mpich-shm", "mpich", "shm", programs, limit), Gloo(programs, limit), PlainTcp(programs, limit)]
     return {peer.name: peer for peer in everyone}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -33,6 +34,7 @@
 #include "launch/launch.h"
 #include "nexar/info.h"
 #include "nexar/node.h"
+#include "nexar/shared_buffer.h"
 #include "words.h"
 
 namespace nexar::tool {
@@ -56,6 +58,7 @@ struct Options {
   std::string json;
   bool check = false;
   bool out_of_place = false;
+  bool shared = false;
   bool pin = true;
   bool worker = false;    // this process is one of the ranks
   bool progress = false;  // a worker's output is shown on a terminal
@@ -123,8 +126,14 @@ bool is_direct(const Node& node, const bench::Call& call, const Options& options
          std::find(kByMessages.begin(), kByMessages.end(), call.operation) == kByMessages.end();
 }
 
+bench::Block from_shared(std::size_t bytes) {
+  auto buffer = std::make_shared<SharedBuffer>(alloc_shared(bytes).value());
+  return {{static_cast<std::byte*>(buffer->data()), bytes}, buffer};
+}
+
 bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call& call, const Options& options) {
-  bench::Burst burst(node.world(), call, options.in_flight, CallOptions{std::nullopt, options.algorithm}, kSeed);
+  bench::Burst burst(node.world(), call, options.in_flight, CallOptions{std::nullopt, options.algorithm}, kSeed,
+                     options.shared ? from_shared : bench::from_heap);
   const bool apart = bench::collective_of(call.operation).is_apart;
   const bench::Carrier carrier(node);
   bench::Timing timing = bench::measure(world, {options.iterations, options.time}, call.bytes(), apart, [&] { burst.once(); });
@@ -170,6 +179,7 @@ std::vector<std::string> worker_words(const Options& options) {
   if (!options.json.empty()) add("--json", options.json);
   if (options.check) words.emplace_back("--check");
   if (options.out_of_place) words.emplace_back("--out-of-place");
+  if (options.shared) words.emplace_back("--shared");
   if (!options.pin) words.emplace_back("--no-pin");
   if (isatty(STDOUT_FILENO) == 1) words.emplace_back("--progress");
   return words;
@@ -214,6 +224,7 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_flag("--check", options->check,
                     "Compare results with a serial oracle; #wrong counts elements on all ranks, and the status is 1 if there are any");
   command->add_flag("--out-of-place", options->out_of_place, "Results apart from what is given, where the operation can be in place");
+  command->add_flag("--shared", options->shared, "Memory from alloc_shared, which the ranks of a host read in place");
   command->add_flag("!--no-pin", options->pin, "Leave the threads to the scheduler; they are pinned where there is a core for each rank");
   command->add_option("--json", options->json, "Write the rows to a file, or - for standard output");
   command->add_flag("--worker", options->worker)->group("");

@@ -2,8 +2,9 @@
 
 namespace nexar::bench {
 
-Burst::Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed) {
-  for (std::size_t i = 0; i < calls; ++i) parts_.push_back(std::make_unique<Part>(group, call, options, seed + i));
+Burst::Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed,
+             const Allocate& allocate) {
+  for (std::size_t i = 0; i < calls; ++i) parts_.push_back(std::make_unique<Part>(group, call, options, seed + i, allocate));
 }
 
 void Burst::once() {

@@ -16,7 +16,8 @@ namespace nexar::bench {
 class Burst {
  public:
   // `calls` of them, each in memory of its own, filled.
-  Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed);
+  Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed,
+        const Allocate& allocate = from_heap);
 
   // A single call blocks; several are started one after the other, and then waited for. Throws when one fails.
   void once();
@@ -26,8 +27,8 @@ class Burst {
 
  private:
   struct Part {
-    Part(const Group& group, const Call& asked, const CallOptions& options, std::uint64_t seed)
-        : memory(asked, group.rank(), seed), call(group, asked, memory, options) {
+    Part(const Group& group, const Call& asked, const CallOptions& options, std::uint64_t seed, const Allocate& allocate)
+        : memory(asked, group.rank(), seed, allocate), call(group, asked, memory, options) {
       memory.fill();
     }
     Memory memory;

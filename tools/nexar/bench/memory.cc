@@ -23,14 +23,19 @@ std::uint64_t count_different(const std::byte* a, const std::byte* b, std::uint6
   return different;
 }
 
-std::uint64_t damage(const std::vector<std::byte>& buffer) {
-  const auto guard = buffer.end() - std::min(static_cast<std::ptrdiff_t>(kGuardBytes), static_cast<std::ptrdiff_t>(buffer.size()));
-  return static_cast<std::uint64_t>(std::count_if(guard, buffer.end(), [](std::byte one) { return one != kGuard; }));
+std::uint64_t damage(std::span<const std::byte> buffer) {
+  const auto guard = buffer.last(std::min(kGuardBytes, buffer.size()));
+  return static_cast<std::uint64_t>(std::count_if(guard.begin(), guard.end(), [](std::byte one) { return one != kGuard; }));
 }
 
 }  // namespace
 
-Memory::Memory(const Call& call, Rank rank, std::uint64_t seed)
+Block from_heap(std::size_t bytes) {
+  auto vector = std::make_shared<std::vector<std::byte>>(bytes);
+  return {*vector, vector};
+}
+
+Memory::Memory(const Call& call, Rank rank, std::uint64_t seed, const Allocate& allocate)
     : call_(call),
       rank_(rank),
       values_(call.type, collective_of(call.operation).reduces ? std::optional(call.op) : std::nullopt, call.ranks(), seed),
@@ -39,24 +44,24 @@ Memory::Memory(const Call& call, Rank rank, std::uint64_t seed)
   input_bytes_ = call.input_count(rank) * element;
   for (const Piece& piece : pieces_) output_bytes_ += piece.count * element;
   const Place place = call.place(rank);
-  first_.resize((place == Place::kApart ? input_bytes_ : std::max(input_bytes_, output_bytes_)) + kGuardBytes);
-  if (place == Place::kApart) second_.resize(output_bytes_ + kGuardBytes);
+  first_ = allocate((place == Place::kApart ? input_bytes_ : std::max(input_bytes_, output_bytes_)) + kGuardBytes);
+  if (place == Place::kApart) second_ = allocate(output_bytes_ + kGuardBytes);
 
   const std::size_t slot = place == Place::kInputSlot || place == Place::kOutputSlot ? call.slot(rank) * element : 0;
-  std::byte* input = first_.data() + (place == Place::kInputSlot ? slot : 0);
-  std::byte* output = place == Place::kApart ? second_.data() : first_.data() + (place == Place::kOutputSlot ? slot : 0);
+  std::byte* input = first_.bytes.data() + (place == Place::kInputSlot ? slot : 0);
+  std::byte* output = place == Place::kApart ? second_.bytes.data() : first_.bytes.data() + (place == Place::kOutputSlot ? slot : 0);
   if (input_bytes_ != 0) input_ = input;
   if (output_bytes_ != 0) output_ = output;
 }
 
 void Memory::fill() {
-  for (std::vector<std::byte>* buffer : {&first_, &second_}) {
-    if (buffer->empty()) continue;
-    std::fill(buffer->begin(), buffer->end() - kGuardBytes, kUnwritten);
-    std::fill(buffer->end() - kGuardBytes, buffer->end(), kGuard);
+  for (const std::span<std::byte> buffer : {first_.bytes, second_.bytes}) {
+    if (buffer.empty()) continue;
+    std::fill(buffer.begin(), buffer.end() - kGuardBytes, kUnwritten);
+    std::fill(buffer.end() - kGuardBytes, buffer.end(), kGuard);
   }
   if (input_ == nullptr) return;
-  values_.fill(rank_, 0, call_.input_count(rank_), first_.data() + (input_ - first_.data()));
+  values_.fill(rank_, 0, call_.input_count(rank_), first_.bytes.data() + (input_ - first_.bytes.data()));
 }
 
 void Memory::expect(const Piece& piece, std::uint64_t first, std::uint64_t count, std::byte* out) const {
@@ -82,7 +87,7 @@ std::uint64_t Memory::count_wrong(std::span<const std::byte> result) const {
 }
 
 std::uint64_t Memory::count_changed() const {
-  std::uint64_t wrong = damage(first_) + damage(second_);
+  std::uint64_t wrong = damage(first_.bytes) + damage(second_.bytes);
   if (call_.place(rank_) != Place::kApart) return wrong;
   const std::size_t element = size_of(call_.type);
   const std::uint64_t all = call_.input_count(rank_);

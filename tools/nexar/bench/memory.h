@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,10 +13,18 @@
 
 namespace nexar::bench {
 
+// Where the bytes of a call lie, and what keeps them there.
+struct Block {
+  std::span<std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+using Allocate = std::function<Block(std::size_t bytes)>;
+Block from_heap(std::size_t bytes);
+
 class Memory {
  public:
   // `seed` is the same on all ranks.
-  Memory(const Call& call, Rank rank, std::uint64_t seed);
+  Memory(const Call& call, Rank rank, std::uint64_t seed, const Allocate& allocate = from_heap);
 
   // Fills the input; what is not input is set to what no result is expected to be.
   void fill();
@@ -41,8 +51,8 @@ class Memory {
   std::vector<Piece> pieces_;
   std::size_t input_bytes_ = 0;
   std::size_t output_bytes_ = 0;
-  std::vector<std::byte> first_;   // of apart buffers the input's, otherwise both
-  std::vector<std::byte> second_;  // of apart buffers the output's
+  Block first_;   // of apart buffers the input's, otherwise both
+  Block second_;  // of apart buffers the output's
   const std::byte* input_ = nullptr;
   std::byte* output_ = nullptr;
 };
