@@ -110,7 +110,7 @@ void Formation::tick() {
       one.confirm_by = base::Time::max();
       one.link->abort(fmt::format("nothing came after hello within {}", base::format_duration(kConfirmTimeout)));
     }
-    if (one.state != Target::State::kMissing || !one.calls) continue;
+    if (!one.is_called()) continue;
     while (const std::optional<std::size_t> candidate = one.calls->take(now)) call(static_cast<Rank>(rank), *candidate);
   }
   set_timer();
@@ -122,7 +122,7 @@ void Formation::set_timer() {
   for (const auto& attempt : attempts_) next = std::min(next, attempt->gone ? environment_.loop.now() : attempt->deadline);
   for (const Target& one : targets_) {
     if (one.state == Target::State::kUnconfirmed) next = std::min(next, one.confirm_by);
-    if (one.state == Target::State::kMissing && one.calls) next = std::min(next, one.calls->next());
+    if (one.is_called()) next = std::min(next, one.calls->next());
   }
   if (next == base::Time::max())
     timer_.cancel();
@@ -149,7 +149,7 @@ void Formation::call(Rank rank, std::size_t candidate) {
 void Formation::somebody_answered() {
   const base::Time now = environment_.loop.now();
   for (Target& one : targets_)
-    if (one.state == Target::State::kMissing && one.calls) one.calls->other_answered(now, now - begun_);
+    if (one.is_called()) one.calls->other_answered(now, now - begun_);
 }
 
 // Of a caller: whoever answers first is spoken to, if it is the member that was called.
@@ -235,8 +235,10 @@ void Formation::decline(Attempt& attempt, wire::GoodbyeReason reason, const std:
   attempt.greeting.link()->close(reason, text);
 }
 
+// For good: that member is not called again.
 void Formation::refuse(Rank rank, std::string sentence) {
   target(rank).cause = sentence;
+  target(rank).refused = true;
   environment_.log.warning("cluster", "the world cannot form", {{"peer", rank}, {"why", sentence}});
   events_.refused(Error(ErrorCode::kRefused, std::move(sentence)).with_rank(rank));
 }

@@ -93,6 +93,9 @@ class Formation final : private mesh::Greeting::Owner {
     transport::Link* link = nullptr;      // of kUnconfirmed
     std::vector<std::size_t> tried{};     // candidates
     std::string cause{};                  // of the last attempt
+    bool refused = false;                 // it is not to be a peer
+
+    bool is_called() const { return state == State::kMissing && calls && !refused; }
   };
 
   void on_authenticated(mesh::Greeting& greeting) override;
