@@ -83,9 +83,7 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     if (header.epoch != around_.epoch) ++around_.frames_of_other_epochs;
     return static_cast<transport::Sink*>(nullptr);
   }
-  if (header.type == wire::FrameType::kMessage || header.lane() == wire::Lane::kRpc || header.type == wire::FrameType::kPing ||
-      header.type == wire::FrameType::kPong)
-    lanes_.hurry();
+  if (wire::rules_of(header.type).urgent) lanes_.hurry();
   switch (header.type) {
     case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame(header) : begin_message(header);
     case wire::FrameType::kBulk: return arrivals_.on_frame(header);
