@@ -48,6 +48,7 @@ void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank se
   group->id = id;
   group->members = std::move(members);
   group->self = self;
+  environment_.port.add_group(id);
   group->hosts = std::move(hosts);
   const bool added = groups_.emplace(id, std::move(group)).second;
   NEXAR_ASSERT(added, "a group is made once");

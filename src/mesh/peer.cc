@@ -36,7 +36,8 @@ Peer::Peer(Rank rank, Surroundings surroundings)
       incoming_(rank, control_lane_),
       lanes_({around_.self, rank, around_.epoch, around_.scratch, around_.lanes, control_lane_, outgoing_, incoming_,
               [this](const wire::Header& header) { return is_drained(header); }, [this] { tell(around_.events.lanes_settled, rank_); }}),
-      steps_({rank, around_.epoch, around_.limits, around_.steps, control_lane_}) {
+      early_groups_(rank, around_.steps.known_groups()),
+      steps_({rank, around_.epoch, around_.limits, around_.steps, early_groups_, control_lane_}) {
   outgoing_.set_let_go([this](std::uint64_t transfer) {
     if (link_ != nullptr) link_->let_go(transfer);
   });
@@ -186,9 +187,10 @@ Result<void> Peer::on_control(const wire::Header& header) {
           steps_.on_credit(header.group, m);
           return Result<void>();
         }
-        Outbox& box = outbox(header.group);
-        box.credit(m.bytes, m.messages);
-        drain(header.group, box);
+        const auto box = outboxes_.find(header.group);
+        if (box == outboxes_.end()) return Result<void>();  // nothing was sent there
+        box->second.credit(m.bytes, m.messages);
+        drain(header.group, box->second);
         return Result<void>();
       });
     default:

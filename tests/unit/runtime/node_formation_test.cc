@@ -323,6 +323,17 @@ TEST_F(GreetingTest, LinksThatSayNothingAreBoundedAndDropped) {
   }
 }
 
+TEST_F(GreetingTest, APeerThatNamesGroupsWithoutEndIsDisconnectedAndCounted) {
+  form();
+  call();
+  rogue.say(rogue.hello());
+  ASSERT_TRUE(rogue.run_until([&] { return rogue.has(FrameType::kHello); }));
+  for (mesh::GroupId group = 0; group <= wire::kEarlyGroupsMax; ++group) rogue.say(wire::Queued{.messages = 1}, 1, 1000 + group);
+  ASSERT_TRUE(rogue.run_until([&] { return rogue.end.has_value(); }));
+  EXPECT_NE(rogue.end->error.sentence().find("groups that are not known here"), std::string::npos) << rogue.end->error.sentence();
+  EXPECT_EQ(core->counters().value().protocol_errors, 1u);
+}
+
 TEST_F(GreetingTest, APeersOwnLimitsAreKept) {
   form();
   call();
