@@ -190,6 +190,26 @@ TEST_F(JoinTest, AnUnreachableSeedIsNamedAtTheDeadline) {
 TEST_F(JoinTest, ANameThatDoesNotResolveIsNamedAtTheDeadline) {
   const Result<Joined> joined = join(options("nobody.invalid:7070", std::chrono::milliseconds(50)));
   ASSERT_FALSE(joined);
+// A name with many addresses, the seed's at `place` among them, counted from 1; at the others nobody is.
+TEST_F(JoinTest, TheFirstAddressesOfANameAreTriedAndNoMore) {
+  const Seed seed = start_seed(1);
+  const io::Address there = io::Address::parse(seed.address()).value();
+  const auto at_place = [&](std::size_t place) {
+    JoinClient::Options asked = options(seed.address(), std::chrono::seconds(2));
+    asked.resolve = [=](const std::string&, std::uint16_t) -> Result<std::vector<io::Address>> {
+      std::vector<io::Address> all(kAddressesTried + 4, io::Address::loopback_v4(9));
+      all[place - 1] = there;
+      return all;
+    };
+    return join(std::move(asked));
+  };
+  const Result<Joined> beyond = at_place(kAddressesTried + 1);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code(), ErrorCode::kTimeout) << beyond.error().to_string();
+  const Result<Joined> last = at_place(kAddressesTried);
+  EXPECT_TRUE(last) << last.error().to_string();
+}
+
   EXPECT_EQ(joined.error().code(), ErrorCode::kTimeout);
   EXPECT_NE(joined.error().sentence().find("nobody.invalid"), std::string::npos) << joined.error().to_string();
 }
