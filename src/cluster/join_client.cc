@@ -243,8 +243,8 @@ Result<void> JoinClient::accept_answer() {
 }
 
 Result<void> JoinClient::give_up(const Error& last) const {
-  Error error(ErrorCode::kTimeout, fmt::format("no world was joined through the seed at {} within {}: {}", options_.seed,
-                                               seconds(options_.deadline - opened_), last.sentence()));
+  Error error(ErrorCode::kTimeout,
+              fmt::format("no world was joined through the seed at {} within {}", options_.seed, seconds(options_.deadline - opened_)));
   if (!last.ranks().empty()) error = std::move(error).with_ranks(last.ranks());
   return std::move(error).with_cause(last);
 }
