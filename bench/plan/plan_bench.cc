@@ -1,6 +1,6 @@
 // What planning costs.
 //
-//   cached      the plan of a shape that was asked for before
+//   cached      the plan of a shape that was asked for before: plain, of ranks on several hosts, with a count for each rank
 //   choose      choosing by cost among all candidates
 //   build       a ring all-reduce on n ranks with so many segments in the buffer, or in each chunk
 //   verify      all plans of a group together
@@ -24,6 +24,26 @@ void cached(benchmark::State& state) {
   plan::Planner planner(plan::Chooser({}, plan::LinkModel{}));
   const Shape shape = all_reduce(static_cast<Rank>(state.range(0)), 1 << 20);
   for (Rank i = 0; i < 64; ++i) planner.plan(all_reduce(i + 2, 1000)).value();
+  planner.plan(shape).value();
+  for (auto _ : state) benchmark::DoNotOptimize(planner.plan(shape).value());
+}
+
+// Ranks on hosts of eight, so that the shape has levels.
+void cached_levels(benchmark::State& state) {
+  plan::Planner planner;
+  Shape shape = all_reduce(static_cast<Rank>(state.range(0)), 1 << 20);
+  std::vector<int> hosts;
+  for (Rank rank = 0; rank < shape.size; ++rank) hosts.push_back(rank / 8);
+  shape.hosts = plan::Hosts(hosts);
+  planner.plan(shape).value();
+  for (auto _ : state) benchmark::DoNotOptimize(planner.plan(shape).value());
+}
+
+// A v-form, whose shape has a count for each rank.
+void cached_counts(benchmark::State& state) {
+  plan::Planner planner;
+  Shape shape{.operation = OperationId::kAllGatherV, .size = static_cast<Rank>(state.range(0))};
+  for (Rank rank = 0; rank < shape.size; ++rank) shape.receive_counts.push_back(static_cast<std::uint64_t>(rank) % 7);
   planner.plan(shape).value();
   for (auto _ : state) benchmark::DoNotOptimize(planner.plan(shape).value());
 }
@@ -62,6 +82,8 @@ void verify(benchmark::State& state) {
 }
 
 BENCHMARK(cached)->Arg(4)->Arg(1000);
+BENCHMARK(cached_levels)->Arg(1000);
+BENCHMARK(cached_counts)->Arg(4)->Arg(1000);
 BENCHMARK(choose);
 BENCHMARK(build_ring)
     ->ArgNames({"ranks", "segments", "each_chunk"})

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nexar/export.h"
@@ -62,6 +63,10 @@ class NEXAR_API Operation {
 
   // The same of all_gather_bytes and gather_bytes: a string of each rank.
   std::vector<std::vector<std::byte>> take_strings();
+
+  // By which algorithm of docs/collectives.md a collective ran: "ring"; "ring+bruck" where it has two plans, one after the other;
+  // "shared_memory" where it passed no messages. Empty before it is done, and for every other operation.
+  std::string algorithm() const;
 
  private:
   friend class OperationGroup;

@@ -26,7 +26,6 @@ constexpr base::Duration kLongestHandshake = std::chrono::seconds(3);
 
 // The next address of the seed is tried this much after the one before, unless that has failed.
 constexpr base::Duration kNextAddress = std::chrono::milliseconds(100);
-constexpr std::size_t kAddressesTried = 8;
 
 // The seed answers at once, also in a storm; after this it has forgotten us.
 constexpr base::Duration kAnswerLimit = std::chrono::seconds(10);
@@ -174,7 +173,7 @@ Result<void> JoinClient::enroll_once() {
 
 // Tries the addresses of the seed one after the other, a little apart, until a link stands.
 Result<void> JoinClient::connect() {
-  const Result<std::vector<io::Address>> resolved = io::resolve(seed_.host, seed_.port);
+  const Result<std::vector<io::Address>> resolved = options_.resolve(seed_.host, seed_.port);
   if (!resolved) return resolved.error();
   const base::Time begun = loop_->refresh();
   const base::Duration patience = std::min(kLongestHandshake, kFirstHandshake * ++attempts_);
@@ -244,8 +243,8 @@ Result<void> JoinClient::accept_answer() {
 }
 
 Result<void> JoinClient::give_up(const Error& last) const {
-  Error error(ErrorCode::kTimeout, fmt::format("no world was joined through the seed at {} within {}: {}", options_.seed,
-                                               seconds(options_.deadline - opened_), last.sentence()));
+  Error error(ErrorCode::kTimeout,
+              fmt::format("no world was joined through the seed at {} within {}", options_.seed, seconds(options_.deadline - opened_)));
   if (!last.ranks().empty()) error = std::move(error).with_ranks(last.ranks());
   return std::move(error).with_cause(last);
 }

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,9 @@ namespace nexar::cluster {
 // as long as its seed does must not give up just before it is told who is missing.
 inline constexpr base::Duration kVerdictGrace = std::chrono::seconds(3);
 
+// Addresses of the seed's name that are tried, the first ones: more say that the name is of something else.
+inline constexpr std::size_t kAddressesTried = 8;
+
 class JoinClient {
  public:
   struct Options {
@@ -50,6 +55,9 @@ class JoinClient {
     std::uint16_t plan_version = 0;
     std::string name;     // for people: io::process_name()
     base::Time deadline;  // of io::real_clock()
+
+    // Where the seed's name leads.
+    std::function<Result<std::vector<io::Address>>(const std::string& host, std::uint16_t port)> resolve = io::resolve;
   };
 
   // kInvalidArgument for an address that can never be one.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/assert.h"
+#include "wire/limits.h"
 
 namespace nexar::cluster {
 
@@ -11,6 +12,15 @@ std::vector<Rank> Losses::ranks() const {
   std::vector<Rank> ranks;
   for (const auto& [rank, why] : lost_) ranks.push_back(rank);
   return ranks;
+}
+
+std::vector<wire::Revoke> Losses::revokes(const View& view) const {
+  std::vector<wire::Revoke> revokes;
+  for (const auto& [rank, why] : lost_) {
+    if (revokes.empty() || revokes.back().lost.size() == wire::kLostNodesMax) revokes.emplace_back();
+    revokes.back().lost.push_back(view.member(rank).node);
+  }
+  return revokes;
 }
 
 Error Losses::error(Rank self, Epoch epoch) const {

@@ -10,6 +10,7 @@
 #include "cluster/view.h"
 #include "nexar/error.h"
 #include "nexar/ids.h"
+#include "wire/operation_messages.h"
 
 namespace nexar::cluster {
 
@@ -22,6 +23,9 @@ class Losses {
   bool empty() const { return lost_.empty(); }
   bool contains(Rank rank) const { return lost_.contains(rank); }
   std::vector<Rank> ranks() const;
+
+  // What the others are told: a frame names at most wire::kLostNodesMax nodes.
+  std::vector<wire::Revoke> revokes(const View& view) const;
 
   // kPeerLost with every lost rank; for a node that is lost itself, with itself alone: what it knows of others is old. Not when empty.
   Error error(Rank self, Epoch epoch) const;

@@ -1,6 +1,7 @@
 // What one rank calls: everything about a collective that its caller knows.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -19,6 +21,9 @@
 #include "wire/call.h"
 
 namespace nexar::collective {
+
+// What a call in the group's shared memory is said to have run by; no plan has this name.
+inline constexpr std::string_view kInMemory = "shared_memory";
 
 class DirectGroup;
 class Operation;
@@ -48,6 +53,9 @@ struct Call {
   std::vector<std::vector<std::byte>> strings{};
 
   std::optional<base::Duration> deadline{};
+
+  // By what it has run, from when it has begun: the algorithms of its plans, one or two, or kInMemory.
+  std::array<std::string_view, 2> ran{};
 
   // An error in the arguments: nothing is sent, but the sequence number is used and the others are told.
   std::optional<Error> refusal{};

@@ -30,9 +30,6 @@ wire::ProbeReply reply_of_caller(GroupState& group, Sequence sequence) {
   return reply;
 }
 
-// Operations that are kept for later calls; each has some KiB, or more after a large plan.
-constexpr std::size_t kUnusedMax = 64;
-
 }  // namespace
 
 Collectives::Collectives(Environment environment, const plan::Chooser& chooser, const Timeouts& timeouts)
@@ -51,6 +48,7 @@ void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank se
   group->hosts = std::move(hosts);
   const bool added = groups_.emplace(id, std::move(group)).second;
   NEXAR_ASSERT(added, "a group is made once");
+  environment_.port.add_group(id);
 }
 
 GroupState* Collectives::find(mesh::GroupId id) {
@@ -86,7 +84,7 @@ void Collectives::begin(Call& call) {
 
   const base::Time now = environment_.now();
   watch_from(now + std::min(kProbeAfter, call.deadline.value_or(kProbeAfter)));
-  if (unused_.size() > kUnusedMax) unused_.resize(kUnusedMax);
+  if (unused_.size() > kSpareOperationsMax) unused_.resize(kSpareOperationsMax);
   running_.push_back(unused());
   Operation& operation = *running_.back();
   group->running.push_back(&operation);

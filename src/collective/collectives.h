@@ -30,6 +30,10 @@ namespace nexar::collective {
 // others when it asks.
 inline constexpr std::size_t kEarlyVerdictsMax = 1024;
 
+// Operations that are kept for later calls; each has some KiB, or more after a large plan. Those that end together are given up when the
+// next call begins.
+inline constexpr std::size_t kSpareOperationsMax = 64;
+
 class Collectives {
  public:
   struct Environment {
@@ -80,6 +84,7 @@ class Collectives {
   Sequence last_entered(mesh::GroupId group);
 
   std::size_t running() const { return running_.size(); }
+  std::size_t spare() const { return unused_.size(); }
   plan::Planner& planner() { return planner_; }
   const ScratchPool& scratch() const { return scratch_; }
 

@@ -1,6 +1,7 @@
 #include "collective/group_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "collective/operation.h"
 
@@ -18,9 +19,15 @@ Operation* GroupState::find(Sequence sequence) const {
   return found != running.end() && (*found)->sequence() == sequence ? *found : nullptr;
 }
 
+void GroupState::remember(Ended one) {
+  const std::size_t at = one.sequence % kEndedMax;
+  if (at >= ended.size()) ended.resize(at + 1);
+  ended[at] = std::move(one);
+}
+
 const Ended* GroupState::recall(Sequence sequence) const {
-  const Ended& one = ended[sequence % kEndedMax];
-  return one.sequence == sequence ? &one : nullptr;
+  const std::size_t at = sequence % kEndedMax;
+  return at < ended.size() && ended[at].sequence == sequence ? &ended[at] : nullptr;
 }
 
 }  // namespace nexar::collective

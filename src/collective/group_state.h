@@ -1,7 +1,6 @@
 // What a node knows of the collectives of one group.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -42,13 +41,13 @@ struct GroupState {
   std::atomic<Sequence> last_entered = 0;  // sequence numbers begin with 1
   std::unique_ptr<DirectGroup> direct{};   // null where members do not share memory
   std::vector<Operation*> running{};       // in the order of their numbers
-  std::array<Ended, kEndedMax> ended{};
-  base::Time last_active{};  // when a call last ended here
+  std::vector<Ended> ended{};              // by number modulo kEndedMax, as far as there were any: many groups are used once
+  base::Time last_active{};                // when a call last ended here
 
   Rank size() const { return static_cast<Rank>(members.size()); }
   std::optional<Rank> rank_of(Rank world_rank) const;
   Operation* find(Sequence sequence) const;  // null when it does not run
-  void remember(Ended one) { ended[one.sequence % kEndedMax] = std::move(one); }
+  void remember(Ended one);
   const Ended* recall(Sequence sequence) const;  // null when it is forgotten
 };
 

@@ -27,10 +27,12 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   unheard_.clear();
   waits_to_succeed_ = false;
   if (is_late && !in_memory_) ask_early_ones();
-  if (in_memory_)
+  if (in_memory_) {
+    call.ran = {kInMemory};
     group.direct->enter(*this, direct_call_, call.begun);
-  else
+  } else {
     next_stage();
+  }
   moved_ = false;  // what this rank sends when it begins is no sign of the others
 }
 
@@ -54,6 +56,7 @@ Result<void> Operation::start(Stage stage) {
   Result<std::shared_ptr<const plan::Plan>> plan =
       around_.planner.plan(stage.shape, stage.algorithm_asked ? call_->algorithm : std::string_view());
   if (!plan) return std::move(plan).error();
+  (call_->ran[0].empty() ? call_->ran[0] : call_->ran[1]) = (*plan)->algorithm;
   const std::uint64_t scratch = (*plan)->scratch_count * (*plan)->shape.element_bytes;
   if (scratch > scratch_.bytes) {
     around_.scratch.give(std::exchange(scratch_, {}));

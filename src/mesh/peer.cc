@@ -36,7 +36,8 @@ Peer::Peer(Rank rank, Surroundings surroundings)
       incoming_(rank, control_lane_),
       lanes_({around_.self, rank, around_.epoch, around_.scratch, around_.lanes, control_lane_, outgoing_, incoming_,
               [this](const wire::Header& header) { return is_drained(header); }, [this] { tell(around_.events.lanes_settled, rank_); }}),
-      steps_({rank, around_.epoch, around_.limits, around_.steps, control_lane_}) {
+      early_groups_(rank, around_.steps.known_groups()),
+      steps_({rank, around_.epoch, around_.limits, around_.steps, early_groups_, control_lane_}) {
   outgoing_.set_let_go([this](std::uint64_t transfer) {
     if (link_ != nullptr) link_->let_go(transfer);
   });
@@ -83,9 +84,7 @@ Result<transport::Sink*> Peer::on_frame(const wire::Header& header) {
     if (header.epoch != around_.epoch) ++around_.frames_of_other_epochs;
     return static_cast<transport::Sink*>(nullptr);
   }
-  if (header.type == wire::FrameType::kMessage || header.lane() == wire::Lane::kRpc || header.type == wire::FrameType::kPing ||
-      header.type == wire::FrameType::kPong)
-    lanes_.hurry();
+  if (wire::rules_of(header.type).urgent) lanes_.hurry();
   switch (header.type) {
     case wire::FrameType::kMessage: return is_collective(header) ? steps_.on_frame(header) : begin_message(header);
     case wire::FrameType::kBulk: return arrivals_.on_frame(header);
@@ -188,9 +187,10 @@ Result<void> Peer::on_control(const wire::Header& header) {
           steps_.on_credit(header.group, m);
           return Result<void>();
         }
-        Outbox& box = outbox(header.group);
-        box.credit(m.bytes, m.messages);
-        drain(header.group, box);
+        const auto box = outboxes_.find(header.group);
+        if (box == outboxes_.end()) return Result<void>();  // nothing was sent there
+        box->second.credit(m.bytes, m.messages);
+        drain(header.group, box->second);
         return Result<void>();
       });
     default:

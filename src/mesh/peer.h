@@ -16,6 +16,7 @@
 #include "mesh/bulk_way.h"
 #include "mesh/call_bodies.h"
 #include "mesh/control_lane.h"
+#include "mesh/early_groups.h"
 #include "mesh/events.h"
 #include "mesh/incoming_transfers.h"
 #include "mesh/lanes.h"
@@ -115,6 +116,8 @@ class Peer final : public transport::LinkHandler {
   ControlLane& control() { return control_lane_; }
   CallBodies& bodies() { return bodies_; }
 
+  EarlyGroups& early_groups() { return early_groups_; }
+
   // The small messages of collectives; and what waits here of a large one that nobody asks for.
   StepLane& steps() { return steps_; }
   void announce(GroupId group, wire::Announce announcement);
@@ -154,6 +157,7 @@ class Peer final : public transport::LinkHandler {
   void take_control(base::ByteView bytes) { control_.insert(control_.end(), bytes.begin(), bytes.end()); }
   void take_announce(base::ByteView bytes) { announce_.insert(announce_.end(), bytes.begin(), bytes.end()); }
   void take_rpc(base::ByteView bytes) { rpc_payload_.insert(rpc_payload_.end(), bytes.begin(), bytes.end()); }
+  Result<Inbox*> inbox(GroupId group);
   Result<transport::Sink*> begin_message(const wire::Header& header);
   Result<void> end_message(const wire::Header& header);
   Result<void> on_announce(const wire::Header& header, const wire::Announce& announce);
@@ -189,6 +193,7 @@ class Peer final : public transport::LinkHandler {
   IncomingTransfers::Arrivals arrivals_{incoming_, 0};  // by the link
   Lanes lanes_;
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
+  EarlyGroups early_groups_;
   StepLane steps_;
   EagerLimits peer_limits_{};
   bool ready_ = false;

@@ -19,13 +19,26 @@ Result<void> Peer::prepare(Receive& receive, std::uint64_t bytes) const {
       .with_rank(rank_);
 }
 
+// Of a group that the peer names.
+Result<Peer::Inbox*> Peer::inbox(GroupId group) {
+  const auto [found, added] = inboxes_.try_emplace(group);
+  if (!added) return &found->second;
+  if (auto admitted = early_groups_.admit(group); !admitted) {
+    inboxes_.erase(found);
+    return std::move(admitted).error();
+  }
+  return &found->second;
+}
+
 Result<transport::Sink*> Peer::begin_message(const wire::Header& header) {
   const Result<wire::EagerMessage> message = wire::read_header<wire::EagerMessage>(header);
   if (!message) return message.error();
-  Inbox& inbox = inboxes_[header.group];
-  inbox.outstanding_bytes += header.length;
-  ++inbox.outstanding_messages;
-  if (inbox.outstanding_bytes > around_.limits.bytes || inbox.outstanding_messages > around_.limits.messages)
+  const Result<Inbox*> named = inbox(header.group);
+  if (!named) return named.error();
+  Inbox& box = **named;
+  box.outstanding_bytes += header.length;
+  ++box.outstanding_messages;
+  if (box.outstanding_bytes > around_.limits.bytes || box.outstanding_messages > around_.limits.messages)
     return Error(ErrorCode::kRefused, fmt::format("rank {} sent more than its credit of {} bytes and {} messages in a group", rank_,
                                                   around_.limits.bytes, around_.limits.messages));
   arriving_error_.reset();
@@ -102,16 +115,18 @@ Result<void> Peer::on_announce(const wire::Header& header, const wire::Announce&
   }
   last_announced_ = announce.transfer;
   if (withdrawn_early_.erase(announce.transfer) > 0) return {};
-  Inbox& inbox = inboxes_[header.group];
+  const Result<Inbox*> named = inbox(header.group);
+  if (!named) return named.error();
+  Inbox& box = **named;
   if (Receive* receive = around_.matcher.match(header.group, rank_, announce.key); receive != nullptr) {
-    if (inbox.wants > 0) --inbox.wants;
+    if (box.wants > 0) --box.wants;
     start_transfer(*receive, header.group, announce.key, announce.transfer, announce.bytes);
     return {};
   }
-  if (inbox.announcements >= around_.limits.announcements + inbox.wants)
+  if (box.announcements >= around_.limits.announcements + box.wants)
     return Error(ErrorCode::kRefused,
                  fmt::format("rank {} announced more than {} messages in a group", rank_, around_.limits.announcements));
-  ++inbox.announcements;
+  ++box.announcements;
   around_.matcher.keep(
       header.group,
       {.source = rank_, .tag = announce.key, .bytes = announce.bytes, .form = Arrival::Form::kAnnounced, .transfer = announce.transfer});
@@ -140,37 +155,36 @@ void Peer::start_transfer(Receive& receive, GroupId group, Tag tag, std::uint64_
 // Credit goes back in portions, so that a stream of small messages does not cost a frame each.
 void Peer::give_back(GroupId group, std::uint64_t bytes) {
   if (link_ == nullptr || revoked_) return;  // nothing more comes for which it would be needed
-  Inbox& inbox = inboxes_[group];
-  inbox.due_bytes += bytes;
-  ++inbox.due_messages;
-  if (inbox.due_bytes * 2 < around_.limits.bytes && inbox.due_messages * 2 < around_.limits.messages) return;
-  inbox.outstanding_bytes -= inbox.due_bytes;
-  inbox.outstanding_messages -= inbox.due_messages;
-  control_lane_.send(wire::Credit{.bytes = std::exchange(inbox.due_bytes, 0), .messages = std::exchange(inbox.due_messages, 0)}, group);
+  Inbox& box = inboxes_[group];
+  box.due_bytes += bytes;
+  ++box.due_messages;
+  if (box.due_bytes * 2 < around_.limits.bytes && box.due_messages * 2 < around_.limits.messages) return;
+  box.outstanding_bytes -= box.due_bytes;
+  box.outstanding_messages -= box.due_messages;
+  control_lane_.send(wire::Credit{.bytes = std::exchange(box.due_bytes, 0), .messages = std::exchange(box.due_messages, 0)}, group);
 }
 
 Result<void> Peer::on_queued(GroupId group, const wire::Queued& queued) {
-  if (queued.kind == wire::Kind::kCollective) {
-    steps_.on_queued(group, queued);
-    return {};
-  }
-  Inbox& inbox = inboxes_[group];
-  inbox.sender_queues = queued.messages > 0;
-  if (inbox.sender_queues) around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
+  if (queued.kind == wire::Kind::kCollective) return steps_.on_queued(group, queued);
+  const Result<Inbox*> named = inbox(group);
+  if (!named) return named.error();
+  (*named)->sender_queues = queued.messages > 0;
+  if ((*named)->sender_queues) around_.matcher.for_each_posted(group, rank_, [&](const Receive& receive) { want(receive); });
   return {};
 }
 
 // Tells a sender that queues what a receive waits for.
 void Peer::want(const Receive& receive) {
-  const auto inbox = inboxes_.find(receive.group);
-  if (inbox == inboxes_.end() || !inbox->second.sender_queues) return;
-  ++inbox->second.wants;
+  const auto box = inboxes_.find(receive.group);
+  if (box == inboxes_.end() || !box->second.sender_queues) return;
+  ++box->second.wants;
   control_lane_.send(wire::Want{.any_tag = !receive.tag, .key = receive.tag.value_or(0)}, receive.group);
 }
 
 // Control frames may overtake announcements, which come in the order of their numbers: one that is not here yet is dropped when it comes.
 Result<void> Peer::on_withdraw(GroupId group, const wire::Withdraw& withdraw) {
-  if ((withdraw.transfer & wire::kChosenByReceiver) != 0 || wire::is_of_call(withdraw.transfer)) {  // not announced: granted ahead, or of a call
+  if ((withdraw.transfer & wire::kChosenByReceiver) != 0 ||
+      wire::is_of_call(withdraw.transfer)) {  // not announced: granted ahead, or of a call
     incoming_.on_withdraw(withdraw);
     return {};
   }

@@ -103,7 +103,9 @@ bool Peer::satisfy_want(Outbox& box, Send& send) {
 
 Result<void> Peer::on_want(GroupId group, const wire::Want& want) {
   if (want.kind == wire::Kind::kCollective) return steps_.on_want(group, want);
-  Outbox& box = outbox(group);
+  const auto found = outboxes_.find(group);
+  if (found == outboxes_.end()) return {};  // nothing waits there
+  Outbox& box = found->second;
   const std::optional<Tag> tag = want.any_tag ? std::nullopt : std::optional<Tag>(want.key);
   const auto waiting = std::find_if(box.waiting.begin(), box.waiting.end(), [&](const Send* send) { return !tag || send->tag == *tag; });
   if (waiting == box.waiting.end()) {
@@ -150,6 +152,7 @@ Result<void> Peer::on_grant(GroupId group, const wire::Grant& grant) {
 Result<void> Peer::on_grant_ahead(GroupId group, const wire::Grant& grant) {
   if (!around_.events.granted_ahead)
     return Error(ErrorCode::kRefused, fmt::format("rank {} granted a part of an operation ahead, and none runs here", rank_));
+  if (auto admitted = early_groups_.admit(group); !admitted) return admitted;
   if (auto kept = outgoing_.keep_ahead(group, grant); !kept) return kept;
   tell(around_.events.granted_ahead, rank_, group, grant);
   return {};

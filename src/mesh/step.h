@@ -87,6 +87,9 @@ class StepPort {
  public:
   virtual ~StepPort() = default;
 
+  // A group that this node is a member of. What has come for it counts no longer as early (early_groups.h).
+  virtual void add_group(GroupId group) = 0;
+
   // From here on its messages are delivered. Sequence numbers of a group are entered in order, and those left out have ended. Messages that
   // came before are checked: the owner may hear of a disagreement before this returns.
   virtual void enter(StepOperation& operation) = 0;

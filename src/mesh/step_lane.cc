@@ -31,6 +31,17 @@ StepLane::Outgoing& StepLane::outgoing(GroupId group) {
   return found->second;
 }
 
+// Of a group that the peer names.
+Result<StepLane::Incoming*> StepLane::incoming(GroupId group) {
+  const auto [found, added] = incoming_.try_emplace(group);
+  if (!added) return &found->second;
+  if (auto admitted = around_.early_groups.admit(group); !admitted) {
+    incoming_.erase(found);
+    return std::move(admitted).error();
+  }
+  return &found->second;
+}
+
 bool StepLane::send(StepOperation& operation, StepSend& send) {
   if (link_ != nullptr) {
     Outgoing& to = outgoing(operation.group);
@@ -88,7 +99,9 @@ void StepLane::tell_queued(GroupId group, Outgoing& to) {
 }
 
 void StepLane::on_credit(GroupId group, const wire::Credit& credit) {
-  Outgoing& to = outgoing(group);
+  const auto found = outgoing_.find(group);
+  if (found == outgoing_.end()) return;  // nothing was sent there
+  Outgoing& to = found->second;
   to.bytes += static_cast<std::int64_t>(credit.bytes);
   to.messages += credit.messages;
   drain(group, to);
@@ -96,6 +109,7 @@ void StepLane::on_credit(GroupId group, const wire::Credit& credit) {
 
 // A receive of the peer waits for just this step. If there is no room for it now, it is the first to go when there is.
 Result<void> StepLane::on_want(GroupId group, const wire::Want& want) {
+  if (auto admitted = around_.early_groups.admit(group); !admitted) return admitted;
   Outgoing& to = outgoing(group);
   const auto waiting = std::find_if(to.waiting.begin(), to.waiting.end(),
                                     [&](const auto& one) { return one.first->sequence == want.key && one.second->part == want.step; });
@@ -121,10 +135,12 @@ Result<void> StepLane::on_want(GroupId group, const wire::Want& want) {
   return {};
 }
 
-void StepLane::on_queued(GroupId group, const wire::Queued& queued) {
-  Incoming& from = incoming_[group];
-  from.sender_queues = queued.messages > 0;
-  if (from.sender_queues) around_.steps.want_all(group, around_.rank);
+Result<void> StepLane::on_queued(GroupId group, const wire::Queued& queued) {
+  const Result<Incoming*> from = incoming(group);
+  if (!from) return from.error();
+  (*from)->sender_queues = queued.messages > 0;
+  if ((*from)->sender_queues) around_.steps.want_all(group, around_.rank);
+  return {};
 }
 
 void StepLane::want(const StepOperation& operation, StepReceive& receive) {
@@ -138,7 +154,9 @@ void StepLane::want(const StepOperation& operation, StepReceive& receive) {
 Result<transport::Sink*> StepLane::on_frame(const wire::Header& header) {
   const Result<wire::EagerMessage> message = wire::read_header<wire::EagerMessage>(header);
   if (!message) return message.error();
-  Incoming& from = incoming_[header.group];
+  const Result<Incoming*> named = incoming(header.group);
+  if (!named) return named.error();
+  Incoming& from = **named;
   from.outstanding_bytes += header.length;
   ++from.outstanding_messages;
   if (from.outstanding_bytes > around_.limits.bytes + from.wanted_bytes + from.due_bytes ||
@@ -146,11 +164,10 @@ Result<transport::Sink*> StepLane::on_frame(const wire::Header& header) {
     return Error(ErrorCode::kRefused, fmt::format("rank {} sent more than its credit of {} bytes and {} messages in a group's collectives",
                                                   around_.rank, around_.limits.bytes, around_.limits.messages));
   received_ = 0;
-  Result<Steps::Place> place = around_.steps.place(around_.rank, header.group, *message, header.length);
-  if (!place) return std::move(place).error();
-  operation_ = place->operation;
-  receive_ = place->receive;
-  kept_ = place->kept;
+  const Steps::Place place = around_.steps.place(around_.rank, header.group, *message, header.length);
+  operation_ = place.operation;
+  receive_ = place.receive;
+  kept_ = place.kept;
   return receive_ != nullptr || kept_ != nullptr ? this : nullptr;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "mesh/control_lane.h"
+#include "mesh/early_groups.h"
 #include "mesh/outbox.h"
 #include "mesh/step.h"
 #include "nexar/result.h"
@@ -33,6 +34,7 @@ class StepLane final : private transport::Sink {
     Epoch epoch;
     const EagerLimits& limits;  // what this node keeps of early messages
     Steps& steps;
+    EarlyGroups& early_groups;
     ControlLane& control;
   };
 
@@ -64,7 +66,7 @@ class StepLane final : private transport::Sink {
   Result<void> on_frame_end(const wire::Header& header);
   void on_credit(GroupId group, const wire::Credit& credit);
   Result<void> on_want(GroupId group, const wire::Want& want);
-  void on_queued(GroupId group, const wire::Queued& queued);
+  Result<void> on_queued(GroupId group, const wire::Queued& queued);
 
  private:
   using Named = std::pair<Sequence, std::uint32_t>;
@@ -91,6 +93,7 @@ class StepLane final : private transport::Sink {
 
   void take(base::ByteView bytes) override;
   Outgoing& outgoing(GroupId group);
+  Result<Incoming*> incoming(GroupId group);
   bool try_send(Outgoing& to, const StepOperation& operation, const StepSend& send);
   void drain(GroupId group, Outgoing& to);
   void tell_queued(GroupId group, Outgoing& to);

@@ -10,12 +10,6 @@
 #include "mesh/peer.h"
 
 namespace nexar::mesh {
-namespace {
-
-// Messages that are kept for the next one's bytes: a step that comes early costs no allocation.
-constexpr std::size_t kUnusedMax = 64;
-
-}  // namespace
 
 Steps::Group* Steps::find(GroupId group) {
   const auto found = groups_.find(group);
@@ -44,19 +38,14 @@ bool Steps::is_over(GroupId id, Sequence sequence) const {
   return found != groups_.end() && sequence <= found->second.last && find(found->second, sequence) == nullptr;
 }
 
-Result<Steps::Group*> Steps::group_for(GroupId id, Rank source) {
-  const auto [found, added] = groups_.try_emplace(id);
-  if (added) found->second.unknown = true;
-  if (added && ++unknown_groups_ > kUnknownGroupsMax)
-    return Error(ErrorCode::kRefused,
-                 fmt::format("rank {} sent collectives' messages of more than {} groups that nobody uses here", source, kUnknownGroupsMax));
-  return &found->second;
+void Steps::add_group(GroupId id) {
+  known_.insert(id);
+  for (const auto& one : peers_) one->early_groups().forget(id);
 }
 
 // Numbers that were left out have ended without messages; what came for them is of ranks that called something else.
 void Steps::begin_group(GroupId id, Group& group, Sequence sequence) {
   NEXAR_ASSERT(sequence > group.last, "operations of a group are entered in order");
-  if (std::exchange(group.unknown, false)) --unknown_groups_;
   while (!group.kept.empty() || !group.grants.empty()) {
     std::optional<Sequence> left_out;
     for (const auto& kept : group.kept)
@@ -182,10 +171,9 @@ void Steps::received(StepOperation& operation, StepReceive& receive) {
   operation.owner->on_received(receive);
 }
 
-Result<Steps::Place> Steps::place(Rank source, GroupId id, const wire::EagerMessage& message, std::uint64_t bytes) {
-  Result<Group*> group = group_for(id, source);
-  if (!group) return std::move(group).error();
-  if (StepOperation* operation = find(**group, message.key); operation != nullptr) {
+Steps::Place Steps::place(Rank source, GroupId id, const wire::EagerMessage& message, std::uint64_t bytes) {
+  Group& group = groups_[id];
+  if (StepOperation* operation = find(group, message.key); operation != nullptr) {
     if (message.fingerprint != operation->fingerprint) {
       operation->owner->on_disagreement(source);
       return Place{};
@@ -198,7 +186,7 @@ Result<Steps::Place> Steps::place(Rank source, GroupId id, const wire::EagerMess
       receive->state = StepReceive::State::kArriving;
       return Place{operation, receive};
     }
-  } else if (message.key <= (*group)->last) {
+  } else if (message.key <= group.last) {
     return Place{};
   }
   std::unique_ptr<KeptStep> kept = unused();
@@ -208,8 +196,8 @@ Result<Steps::Place> Steps::place(Rank source, GroupId id, const wire::EagerMess
   kept->part = message.step;
   kept->fingerprint = message.fingerprint;
   kept->bytes = bytes;
-  (*group)->kept.push_back(std::move(kept));
-  return Place{.kept = (*group)->kept.back().get()};
+  group.kept.push_back(std::move(kept));
+  return Place{.kept = group.kept.back().get()};
 }
 
 void Steps::kept_whole(KeptStep& kept) {
@@ -232,7 +220,7 @@ std::unique_ptr<KeptStep> Steps::unused() {
 }
 
 void Steps::reuse(std::unique_ptr<KeptStep> kept) {
-  if (unused_.size() >= kUnusedMax) return;
+  if (unused_.size() >= kSpareStepsMax) return;
   kept->content.clear();
   kept->whole = false;
   kept->operation = nullptr;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "mesh/step.h"
@@ -25,8 +26,8 @@ namespace nexar::mesh {
 
 class Peer;
 
-// Groups of which messages have come and in which this node has not entered anything yet: a peer that is a little ahead names one or two.
-inline constexpr std::size_t kUnknownGroupsMax = 4096;
+// Messages that are kept for the next one's bytes: a step that comes early costs no allocation.
+inline constexpr std::size_t kSpareStepsMax = 64;
 
 // A small message that came before its receive.
 struct KeptStep {
@@ -48,6 +49,7 @@ class Steps final : public StepPort {
   Steps(const std::vector<std::unique_ptr<Peer>>& peers, const std::optional<Error>& verdict) : peers_(peers), verdict_(verdict) {}
 
   // StepPort
+  void add_group(GroupId group) override;
   void enter(StepOperation& operation) override;
   void send(StepOperation& operation, StepSend& send) override;
   void receive(StepOperation& operation, StepReceive& receive) override;
@@ -62,13 +64,16 @@ class Steps final : public StepPort {
   bool is_gone(Rank rank) const override;
   const Error* verdict() const override { return verdict_ ? &*verdict_ : nullptr; }
 
-  // Of lanes. Where a message that begins goes: into a receive, into memory of ours, or nowhere.
+  // Those that were added.
+  const std::unordered_set<GroupId>& known_groups() const { return known_; }
+
+  // Of lanes. Where a message that begins goes: into a receive, into memory of ours, or nowhere. Its group is admitted (early_groups.h).
   struct Place {
     StepOperation* operation = nullptr;
     StepReceive* receive = nullptr;
     KeptStep* kept = nullptr;
   };
-  Result<Place> place(Rank source, GroupId group, const wire::EagerMessage& message, std::uint64_t bytes);
+  Place place(Rank source, GroupId group, const wire::EagerMessage& message, std::uint64_t bytes);
   void kept_whole(KeptStep& kept);
   void sent(StepOperation& operation, StepSend& send);
   void received(StepOperation& operation, StepReceive& receive);
@@ -85,6 +90,7 @@ class Steps final : public StepPort {
   void end_all(const Error& verdict);
 
   std::size_t kept() const;
+  std::size_t spare() const { return unused_.size(); }
 
  private:
   struct KeptGrant {
@@ -96,7 +102,6 @@ class Steps final : public StepPort {
     std::uint64_t fingerprint;
   };
   struct Group {
-    bool unknown = false;                  // made by a peer's message; nothing was entered yet
     Sequence last = 0;                     // that was entered or skipped
     std::vector<StepOperation*> active{};  // in the order of their numbers
     std::vector<std::unique_ptr<KeptStep>> kept{};
@@ -121,7 +126,6 @@ class Steps final : public StepPort {
   StepOperation* find(GroupId group, Sequence sequence);
   static StepOperation* find(const Group& group, Sequence sequence);
   static StepReceive* find_receive(const StepOperation& operation, Rank source, std::uint32_t part);
-  Result<Group*> group_for(GroupId group, Rank source);
   void begin_group(GroupId id, Group& group, Sequence sequence);
   void drop_kept(GroupId id, Group& group, Sequence sequence);
   void deliver(StepOperation& operation, StepReceive& receive, std::unique_ptr<KeptStep> kept);
@@ -140,7 +144,7 @@ class Steps final : public StepPort {
   const std::vector<std::unique_ptr<Peer>>& peers_;
   const std::optional<Error>& verdict_;
   std::unordered_map<GroupId, Group> groups_;
-  std::size_t unknown_groups_ = 0;
+  std::unordered_set<GroupId> known_;
   std::vector<std::unique_ptr<KeptStep>> unused_;
   std::unordered_map<std::uint64_t, Outflow> outflows_;
   std::unordered_map<std::uint64_t, Inflow> inflows_;

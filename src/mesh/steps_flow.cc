@@ -58,9 +58,9 @@ bool Steps::use_kept_grant(StepOperation& operation, StepSend& send) {
 
 void Steps::on_granted(Rank from, GroupId id, const wire::Grant& grant) {
   OutgoingTransfers& outgoing = peer(from).outgoing();
-  Result<Group*> group = group_for(id, from);
-  StepOperation* operation = group ? find(**group, grant.sequence) : nullptr;
-  if (!group || (operation == nullptr && grant.sequence <= (*group)->last)) {
+  Group& group = groups_[id];
+  StepOperation* operation = find(group, grant.sequence);
+  if (operation == nullptr && grant.sequence <= group.last) {
     outgoing.cancel(grant.transfer);
     return;
   }
@@ -74,7 +74,7 @@ void Steps::on_granted(Rank from, GroupId id, const wire::Grant& grant) {
     });
     if (send != operation->sends.end()) return flow(*operation, **send, grant.transfer, grant.bytes);
   }
-  (*group)->grants.push_back({from, grant.transfer, grant.sequence, grant.step, grant.bytes, grant.fingerprint});
+  group.grants.push_back({from, grant.transfer, grant.sequence, grant.step, grant.bytes, grant.fingerprint});
 }
 
 void Steps::flow(StepOperation& operation, StepSend& send, std::uint64_t transfer, std::uint64_t granted) {

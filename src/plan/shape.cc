@@ -1,5 +1,6 @@
 #include "plan/shape.h"
 
+#include <cstddef>
 #include <span>
 #include <utility>
 
@@ -81,6 +82,19 @@ Result<void> check_counts(const Shape& shape, std::span<const std::uint64_t> cou
 void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;  // an odd number near 2^64 / golden ratio: spreads neighbouring values
   hash ^= hash >> 29;
+}
+
+// Four at a time, each quarter by itself: one multiplication does not wait for the one before, and a thousand counts cost less than a
+// microsecond.
+void mix(std::uint64_t& hash, const std::vector<std::uint64_t>& values) {
+  if (values.empty()) return mix(hash, 0);
+  std::uint64_t quarters[4] = {hash, 1, 2, 3};
+  std::size_t i = 0;
+  for (; i + 4 <= values.size(); i += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane) mix(quarters[lane], values[i + lane]);
+  for (; i < values.size(); ++i) mix(quarters[0], values[i]);
+  for (const std::uint64_t quarter : quarters) mix(hash, quarter);
+  mix(hash, values.size());
 }
 
 }  // namespace
@@ -172,9 +186,8 @@ std::uint64_t Shape::hash() const {
   mix(hash, static_cast<std::uint64_t>(in_place) | static_cast<std::uint64_t>(ordered) << 1 |
                 static_cast<std::uint64_t>(reproducible) << 2 | static_cast<std::uint64_t>(average) << 3 |
                 static_cast<std::uint64_t>(phase) << 8);
-  for (const std::uint64_t n : send_counts) mix(hash, n);
-  mix(hash, send_counts.size());
-  for (const std::uint64_t n : receive_counts) mix(hash, n);
+  mix(hash, send_counts);
+  mix(hash, receive_counts);
   return hash;
 }
 

@@ -238,7 +238,6 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   void lose(Rank rank, const std::string& why);
   void schedule_verdict();
   void pronounce();
-  void tell_losses();
   void announce_failure(const Error& error);
   NodeCounters count() const;
   PeerCounters peer_counters(Rank rank) const;

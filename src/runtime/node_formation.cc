@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "io/clock.h"
 #include "io/host.h"
+#include "plan/version.h"
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
@@ -95,6 +96,7 @@ Result<void> NodeCore::wait_ready(std::chrono::nanoseconds limit) {
 wire::Hello NodeCore::hello() const {
   const mesh::EagerLimits limits;
   wire::Hello hello;
+  hello.plan_version = plan::kPlanVersion;
   hello.node = node_;
   hello.cluster = authority_.cluster();
   hello.config_digest = config_.digest();

@@ -19,6 +19,7 @@
 #include "io/host.h"
 #include "nexar/node.h"
 #include "nexar/seed.h"
+#include "plan/version.h"
 #include "runtime/node_core.h"
 
 namespace nexar {
@@ -92,6 +93,7 @@ Result<Node> Node::join(const JoinOptions& options) {
                                                                                    .rank = options.rank,
                                                                                    .host = cluster::this_host(options.config.host_id),
                                                                                    .config = options.config,
+                                                                                   .plan_version = plan::kPlanVersion,
                                                                                    .name = io::process_name(),
                                                                                    .deadline = deadline});
   if (!client) return std::move(client).error();

@@ -126,7 +126,8 @@ void NodeCore::pronounce() {
   if (closed_.load(std::memory_order_acquire)) return;
   const bool first = !failure_;
   const Error verdict = aborted_ ? *aborted_ : losses_.error(rank_, view_.epoch);
-  if (first && !losses_.empty()) tell_losses();
+  if (first)
+    for (const wire::Revoke& revoke : losses_.revokes(view_)) mesh_->tell_all(revoke);
   collectives_->step_direct();  // what was written into shared memory has arrived, too
   collectives_->end_epoch();
   mesh_->revoke(verdict);
@@ -143,16 +144,6 @@ void NodeCore::pronounce() {
   host_->stop("the world is over");
   end_formation(verdict);
   announce_failure(verdict);
-}
-
-void NodeCore::tell_losses() {
-  const std::vector<Rank> lost = losses_.ranks();
-  for (std::size_t from = 0; from < lost.size(); from += wire::kLostNodesMax) {
-    wire::Revoke revoke;
-    for (std::size_t i = from; i < std::min<std::size_t>(lost.size(), from + wire::kLostNodesMax); ++i)
-      revoke.lost.push_back(view_.member(lost[i]).node);
-    mesh_->tell_all(revoke);
-  }
 }
 
 void NodeCore::announce_failure(const Error& error) {

@@ -1,6 +1,7 @@
 #include "nexar/operation.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "runtime/node_core.h"
@@ -61,6 +62,14 @@ std::vector<std::byte> Operation::take_bytes() {
 std::vector<std::vector<std::byte>> Operation::take_strings() {
   if (state_ == nullptr || !done() || state_->collective == nullptr) return {};
   return std::exchange(state_->collective->strings, {});
+}
+
+std::string Operation::algorithm() const {
+  if (state_ == nullptr || !done() || state_->collective == nullptr) return {};
+  const auto& [first, second] = state_->collective->ran;
+  std::string name(first);
+  if (!second.empty()) name.append("+").append(second);
+  return name;
 }
 
 void OperationGroup::add(Operation operation) {

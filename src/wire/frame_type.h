@@ -95,6 +95,7 @@ struct FrameRules {
   std::uint8_t more_fields;  // and those it may use as well when it is collective or ahead
   std::uint32_t length_min;  // of the payload
   std::uint32_t length_max;
+  bool urgent = false;  // somebody may wait for just this frame: bulk that comes beside it gives way for a while
 };
 
 // The rules of a type of ours.

@@ -34,6 +34,11 @@ inline constexpr std::uint32_t kErrorCausesMax = 4;
 // Nodes that one revocation names. More losses at once take several frames, which are all true at the same time.
 inline constexpr std::uint32_t kLostNodesMax = 1024;
 
+// Groups of which a peer sends something before the receiver has made them. A member is ahead by as many groups as the receiver's threads
+// are just making, and as many again by which they agree on memory. With what each may hold of early messages, of two kinds, a peer that
+// lies makes another keep 64 MiB.
+inline constexpr std::uint32_t kEarlyGroupsMax = 128;
+
 // Stripes of one transfer. A link has a few bulk lanes; 64 is beyond what any host has queues for.
 inline constexpr std::uint32_t kStripesMax = 64;
 

@@ -53,6 +53,26 @@ TEST(Split, MakesFullGroups) {
   });
 }
 
+// A node keeps something for a bounded number of groups that only its peer has made yet; those that it makes itself never count.
+TEST(Split, MayBeCalledAnyNumberOfTimes) {
+  for (const Transport transport : {Transport::kQuic, Transport::kAuto}) {
+    Config config;
+    config.transport = transport;
+    Ranks ranks(2, config);
+    ranks.run([](const Group& world) {
+      for (int i = 0; i < 150; ++i) {
+        const std::optional<Group> both = world.split(i, 0).value();
+        const Rank other = 1 - both->rank();
+        int theirs = -1;
+        both->exchange(&i, sizeof i, other, 1, &theirs, sizeof theirs, other, 1).value();
+        EXPECT_EQ(theirs, i);
+        EXPECT_EQ(sum(*both, i), 2 * i);
+      }
+    });
+    for (Rank rank = 0; rank < 2; ++rank) EXPECT_EQ(ranks.node(rank).counters().value().protocol_errors, 0u);
+  }
+}
+
 TEST(Split, WithoutAColorGivesNothing) {
   Ranks ranks(3);
   ranks.run([](const Group& world) {

@@ -58,6 +58,17 @@ class Bench(unittest.TestCase):
         self.assertEqual([row["bytes"] for row in rows], [64, 256, 1024])
         self.assertEqual({(row["algorithm"], row["wrong"]) for row in rows}, {("ring", None)})
 
+    def test_rows_name_the_algorithm_that_was_chosen(self):
+        # Thresholds decide: what is small goes by few hops, what is large by the ring.
+        rows = self.rows("all_reduce", "-n", "3", "--bytes", "8,1M,16M", "--iters", "2", "--transport", "net")
+        self.assertEqual([row["algorithm"] for row in rows], ["recursive_doubling", "ring", "pipelined_ring"])
+        row, = self.rows("all_reduce_rs_ag", "-n", "3", "--bytes", "1K", "--iters", "2", "--in-flight", "2")
+        self.assertEqual((row["algorithm"], row["transport"]), ("ring+ring", "shm"))
+        row, = self.rows("all_reduce", "-n", "3", "--bytes", "1K", "--iters", "2")
+        self.assertEqual((row["algorithm"], row["transport"]), ("shared_memory", "shm"))
+        row, = self.rows("all_reduce", "-n", "2", "--bytes", "1K", "--iters", "2", "--algorithm", "direct")
+        self.assertEqual((row["algorithm"], row["transport"]), ("direct", "shm"))
+
     def test_several_calls_at_once(self):
         for op in ("all_reduce", "all_gather_bytes", "scan"):
             row, = self.rows(op, "-n", "3", "--bytes", "100K", "--in-flight", "5", "--iters", "2", "--check")

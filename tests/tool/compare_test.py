@@ -11,7 +11,7 @@ COMPARE = sys.argv[1]
 
 
 def row(time, **fields):
-    return {"op": "all_reduce", "ranks": 2, "bytes": 1024, "dtype": "f32", "redop": "sum", "transport": "quic", "algorithm": "auto", "time_us": time, **fields}
+    return {"op": "all_reduce", "ranks": 2, "bytes": 1024, "dtype": "f32", "redop": "sum", "transport": "quic", "algorithm": "ring", "time_us": time, **fields}
 
 
 class Compare(unittest.TestCase):
@@ -30,11 +30,16 @@ class Compare(unittest.TestCase):
     def test_names_what_changed_by_more_than_a_tie(self):
         sizes = [{"bytes": size} for size in (8, 16, 32)]
         lines = self.lines([row(100, **size) for size in sizes], [row(time, **size) for time, size in zip((50, 95, 150), sizes)])
-        self.assertEqual([line.split()[9:] for line in lines], [["2.00", "faster"], ["1.05"], ["0.67", "SLOWER"]])
+        self.assertEqual([line.split()[10:] for line in lines], [["2.00", "faster"], ["1.05"], ["0.67", "SLOWER"]])
 
     def test_compares_only_what_is_the_same(self):
         lines = self.lines([row(10), row(10, ranks=4)], [row(10), row(10, transport="tcp")])
         self.assertEqual(len([line for line in lines if line.startswith("only in")]), 2)
+
+    def test_names_another_algorithm_and_compares_all_the_same(self):
+        line, = self.lines([row(10)], [row(5, algorithm="tree")])
+        self.assertIn("quic ring>tree ", line)
+        self.assertIn("faster", line)
 
     def test_compares_ratios_to_peers_of_the_same_run(self):
         lines = self.lines([row(10, peer="gloo", ratio=2)], [row(20, peer="gloo", ratio=3)])

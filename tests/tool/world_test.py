@@ -169,7 +169,8 @@ class ByHand(unittest.TestCase):
         self.start_ring(address, NEXAR_RANK="0", NEXAR_WORLD_SIZE="3")
         while "2 of 3" not in (told := self.assertEnds(self.start_ring(address, NEXAR_RANK="2", NEXAR_WORLD_SIZE="3", NEXAR_JOIN_TIMEOUT="1s"), status=1)):
             self.assertIn("missing: rank 0, 1", told)  # the other process has not come yet
-        self.assertRegex(told, rf"through the seed at {address} within \S+: 2 of 3 nodes have come: .*rank 0 \(.+\).*; missing: rank 1\b")
+        self.assertRegex(told, rf"through the seed at {address} within \S+ \(rank 1\); cause: timeout: 2 of 3 nodes have come: .*rank 0 \(.+\).*; missing: rank 1\b")
+        self.assertEqual(told.count("nodes have come"), 1)
 
     def test_a_port_that_is_taken_is_named(self):
         _, address = self.start_seed(1)

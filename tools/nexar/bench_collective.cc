@@ -2,8 +2,6 @@
 //
 // The ranks are processes that are started here as `nexar run` does; or, when the environment names a seed and no number of ranks is given,
 // this process is one rank of the world that it joins. bench/timing.h says how time is taken, bench/values.h how results are checked.
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -117,15 +115,6 @@ std::uint64_t add_up(bench::NodeWorld& world, std::uint64_t count) {
   return static_cast<std::uint64_t>(std::accumulate(all.begin(), all.end(), 0.0));
 }
 
-// Whether the call passes no messages, because its ranks share memory: see Group::shares_memory().
-bool is_direct(const Node& node, const bench::Call& call, const Options& options) {
-  using enum OperationId;
-  constexpr std::array kByMessages = {kAllReduceRsAg, kReduceScatterV, kAllGatherV,     kAllToAllV,  kGatherV,
-                                      kScatterV,      kBroadcastBytes, kAllGatherBytes, kGatherBytes};
-  return options.algorithm.empty() && node.world().shares_memory() &&
-         std::find(kByMessages.begin(), kByMessages.end(), call.operation) == kByMessages.end();
-}
-
 bench::Block from_shared(std::size_t bytes) {
   auto buffer = std::make_shared<SharedBuffer>(alloc_shared(bytes).value());
   return {{static_cast<std::byte*>(buffer->data()), bytes}, buffer};
@@ -141,11 +130,10 @@ bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call&
   timing.p99_us /= static_cast<double>(options.in_flight);
   bench::Row row = bench::row_of(call, timing);
   row.in_flight = options.in_flight;
-  const bool direct = is_direct(node, call, options);
-  row.transport = direct ? "shm" : carrier.name();
+  row.algorithm = burst.algorithm();
+  row.transport = row.algorithm == "shared_memory" ? "shm" : carrier.name();
   bench::require_carrier(node.config().transport, row.transport, call.bytes() / static_cast<std::uint64_t>(node.size()));
   if (options.check) row.wrong = add_up(world, burst.check());
-  row.algorithm = direct ? "direct" : options.algorithm.empty() ? "auto" : options.algorithm;
   return row;
 }
 
@@ -212,7 +200,8 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_option("--op", options->ops, "Reductions: sum,max, or all that the type has")->delimiter(',')->capture_default_str();
   command->add_option("--transport", options->transport, "What ranks talk over; any other than this is an error")
       ->check(CLI::IsMember({"auto", "shm", "net", "quic", "tcp"}));
-  command->add_option("--algorithm", options->algorithm, "By name, see docs/collectives.md; without it the planner's choice");
+  command->add_option("--algorithm", options->algorithm,
+                      "By name, see docs/collectives.md; without it the planner's choice. Rows say which it was");
   command->add_option("--iters", options->iterations, "Iterations of each; 0: as many as fit into --time");
   add_duration(*command, "--time", "How long each row is measured, within 12 to 5000 iterations; " + base::format_duration(options->time),
                [options](auto value) { options->time = value; });

@@ -109,8 +109,10 @@ TEST_F(JoinTest, ANodeThatGivesUpBeforeItsSeedNamesWhoIsMissing) {
   const Result<Joined> joined = join(std::move(asked));
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().code(), ErrorCode::kTimeout);
-  EXPECT_EQ(joined.error().sentence(), "no world was joined through the seed at " + seed.address() +
-                                           " within 500ms: 1 of 3 nodes have come: rank 1 (a node); missing: rank 0, 2");
+  EXPECT_EQ(joined.error().to_string(), "timeout: no world was joined through the seed at " + seed.address() +
+                                            " within 500ms (ranks 0, 2); cause: timeout: 1 of 3 nodes have come: rank 1 (a node); missing: "
+                                            "rank 0, 2 (ranks 0, 2)")
+      << "the reason once";
   EXPECT_EQ(std::vector<Rank>(joined.error().ranks().begin(), joined.error().ranks().end()), (std::vector<Rank>{0, 2}));
   EXPECT_LT(io::real_clock().now() - before, std::chrono::seconds(30)) << "the seed waits for a minute";
   // The place is free for whoever comes.
@@ -127,8 +129,9 @@ TEST_F(JoinTest, ANodeThatGivesUpBeforeItsSeedSaysHowManyHaveComeWhereNobodyAske
   do {  // until the other one has come too
     joined = join(options(seed.address(), std::chrono::milliseconds(200)));
     ASSERT_FALSE(joined);
-  } while (joined.error().sentence().find(": 1 of 3") != std::string::npos);
-  EXPECT_NE(joined.error().sentence().find(": 2 of 3 nodes have come: 'a node', 'a node'"), std::string::npos) << joined.error().sentence();
+  } while (joined.error().to_string().find(": 1 of 3") != std::string::npos);
+  EXPECT_NE(joined.error().to_string().find(": 2 of 3 nodes have come: 'a node', 'a node'"), std::string::npos)
+      << joined.error().to_string();
   seed.stop();
   other.join();
 }
@@ -185,6 +188,26 @@ TEST_F(JoinTest, AnUnreachableSeedIsNamedAtTheDeadline) {
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().code(), ErrorCode::kTimeout);
   EXPECT_NE(joined.error().sentence().find("the seed at " + address + " within "), std::string::npos) << joined.error().to_string();
+}
+
+// A name with many addresses, the seed's at `place` among them, counted from 1; at the others nobody is.
+TEST_F(JoinTest, TheFirstAddressesOfANameAreTriedAndNoMore) {
+  const Seed seed = start_seed(1);
+  const io::Address there = io::Address::parse(seed.address()).value();
+  const auto at_place = [&](std::size_t place) {
+    JoinClient::Options asked = options(seed.address(), std::chrono::seconds(2));
+    asked.resolve = [=](const std::string&, std::uint16_t) -> Result<std::vector<io::Address>> {
+      std::vector<io::Address> all(kAddressesTried + 4, io::Address::loopback_v4(9));
+      all[place - 1] = there;
+      return all;
+    };
+    return join(std::move(asked));
+  };
+  const Result<Joined> beyond = at_place(kAddressesTried + 1);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code(), ErrorCode::kTimeout) << beyond.error().to_string();
+  const Result<Joined> last = at_place(kAddressesTried);
+  EXPECT_TRUE(last) << last.error().to_string();
 }
 
 TEST_F(JoinTest, ANameThatDoesNotResolveIsNamedAtTheDeadline) {

@@ -1,6 +1,12 @@
 #include "cluster/losses.h"
 
+#include <cstddef>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "wire/limits.h"
 
 namespace nexar::cluster {
 namespace {
@@ -24,6 +30,24 @@ TEST(Losses, ListAllWhenThereAreSeveral) {
   const Error error = losses.error(0, 1);
   EXPECT_EQ(error.sentence(), "ranks 2, 5 are lost (rank 2: b; rank 5: a)");
   EXPECT_EQ(std::vector<Rank>(error.ranks().begin(), error.ranks().end()), (std::vector<Rank>{2, 5}));
+}
+
+TEST(Losses, AreToldInAsManyFramesAsItTakes) {
+  View view;
+  view.members.resize(2 * wire::kLostNodesMax + 2);
+  for (std::size_t i = 0; i < view.members.size(); ++i) base::store_le(view.members[i].node.bytes.data(), i);
+  Losses losses;
+  EXPECT_TRUE(losses.revokes(view).empty());
+  for (Rank rank = 1; rank < static_cast<Rank>(view.members.size()); ++rank) losses.add(rank, "a");
+  const std::vector<wire::Revoke> revokes = losses.revokes(view);
+  ASSERT_EQ(revokes.size(), 3u);
+  std::size_t next = 1;
+  for (const wire::Revoke& revoke : revokes) {
+    EXPECT_EQ(revoke.fault(), nullptr);
+    for (const NodeId& lost : revoke.lost) EXPECT_EQ(lost, view.members[next++].node);
+  }
+  EXPECT_EQ(next, view.members.size());
+  EXPECT_EQ(revokes.back().lost.size(), 1u);
 }
 
 TEST(Losses, OfThisRankNameItAlone) {

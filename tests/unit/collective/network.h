@@ -26,6 +26,7 @@ class MemoryPort final : public mesh::StepPort {
  public:
   MemoryPort(Network& network, Rank self) : network_(network), self_(self) {}
 
+  void add_group(mesh::GroupId) override {}
   void enter(mesh::StepOperation& operation) override;
   void send(mesh::StepOperation& operation, mesh::StepSend& send) override;
   void receive(mesh::StepOperation& operation, mesh::StepReceive& receive) override;

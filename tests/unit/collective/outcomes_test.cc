@@ -366,7 +366,9 @@ TEST(InFlight, CallsBeyondTheLimitAreOverloaded) {
   world.network.run();
   EXPECT_EQ(world.begin(1).code(), ErrorCode::kCancelled);
   EXPECT_EQ(world.network.rank(0).running(), 0u);
+  EXPECT_EQ(world.network.rank(0).spare(), kInFlightMax);
   world.expect_usable();
+  EXPECT_EQ(world.network.rank(0).spare(), kSpareOperationsMax) << "few are kept, and the next call uses one of them";
 }
 
 }  // namespace

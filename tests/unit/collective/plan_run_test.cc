@@ -17,6 +17,7 @@ namespace {
 
 class IdlePort final : public mesh::StepPort {
  public:
+  void add_group(mesh::GroupId) override {}
   void enter(mesh::StepOperation&) override {}
   void send(mesh::StepOperation&, mesh::StepSend& send) override { sends.push_back(&send); }
   void receive(mesh::StepOperation&, mesh::StepReceive& receive) override {

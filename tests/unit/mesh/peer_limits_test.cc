@@ -32,9 +32,14 @@ class PeerLimitsTest : public testing::Test {
     if (*sink != nullptr && !payload.empty()) (*sink)->take(payload);
     return mesh.handler(1).on_frame_end(header);
   }
-  Result<void> receive_eager(Tag tag, std::size_t bytes) {
+  Result<void> receive_eager(Tag tag, std::size_t bytes, GroupId group = 1) {
     const std::vector<std::byte> payload(bytes);
-    return receive(wire::header_of(wire::EagerMessage{.key = tag}, {.group = 1, .epoch = 1}, static_cast<std::uint32_t>(bytes)), payload);
+    return receive(wire::header_of(wire::EagerMessage{.key = tag}, {.group = group, .epoch = 1}, static_cast<std::uint32_t>(bytes)),
+                   payload);
+  }
+  Result<void> receive_step(Sequence sequence, GroupId group) {
+    const wire::EagerMessage message{.kind = wire::Kind::kCollective, .key = sequence, .fingerprint = 1};
+    return receive(wire::header_of(message, {.group = group, .epoch = 1}, 0), base::ByteView());
   }
 
   Send& post_send(Tag tag) {
@@ -73,6 +78,43 @@ TEST_F(PeerLimitsTest, MoreAnnouncementsThanItMayEndAPeer) {
   for (std::uint64_t transfer = 1; transfer <= 2; ++transfer)
     ASSERT_TRUE(receive(wire::Announce{.key = 1, .transfer = transfer, .bytes = 1u << 30}));
   expect_refused(receive(wire::Announce{.key = 1, .transfer = 3, .bytes = 1}), "announced more than 2");
+}
+
+// Whatever keeps something for a group that this node does not have, counts, and a group counts once.
+TEST_F(PeerLimitsTest, MoreGroupsThanAnybodyMakesAtOnceEndAPeer) {
+  std::uint64_t transfer = 0;
+  const auto name_in_every_way = [&](GroupId group) {
+    ++transfer;
+    return std::vector{
+        receive_eager(1, 0, group),
+        receive(wire::Announce{.key = 1, .transfer = transfer, .bytes = 1}, group),
+        receive(wire::Queued{.messages = 1}, group),
+        receive_step(1, group),
+        receive(wire::Queued{.kind = wire::Kind::kCollective, .messages = 1}, group),
+        receive(wire::Want{.kind = wire::Kind::kCollective, .key = 1}, group),
+        receive(wire::Grant{.transfer = wire::kChosenByReceiver | transfer, .bytes = 1, .ahead = true, .sequence = 1, .fingerprint = 1},
+                group)};
+  };
+  for (GroupId group = 1000; group < 1000 + wire::kEarlyGroupsMax; ++group)
+    for (const Result<void>& one : name_in_every_way(group)) ASSERT_TRUE(one) << one.error().to_string();
+  for (const Result<void>& one : name_in_every_way(5)) expect_refused(one, "groups that are not known here");
+  EXPECT_TRUE(receive(wire::Credit{.bytes = 1, .messages = 1}, 5)) << "nothing is kept for it";
+  EXPECT_TRUE(receive(wire::Credit{.kind = wire::Kind::kCollective, .bytes = 1, .messages = 1}, 5));
+  EXPECT_TRUE(receive(wire::Want{.key = 1}, 5));
+
+  mesh.steps().add_group(1000);
+  EXPECT_TRUE(receive_eager(1, 0, 5)) << "one of them is this node's own now";
+  expect_refused(receive_eager(1, 0, 6), "groups that are not known here");
+}
+
+TEST_F(PeerLimitsTest, AnyNumberOfGroupsMayBeMadeOneAfterTheOther) {
+  for (GroupId group = 1000; group < 1000 + 3 * wire::kEarlyGroupsMax; ++group) {
+    ASSERT_TRUE(receive_eager(1, 0, group)) << "the peer was faster";
+    ASSERT_TRUE(receive_step(1, group));
+    mesh.steps().add_group(group);
+    ASSERT_TRUE(receive_eager(2, 0, group));
+    ASSERT_TRUE(receive_step(2, group));
+  }
 }
 
 TEST_F(PeerLimitsTest, BulkThatWasNotGrantedIsDrainedAndBulkBeyondItsMessageEndsAPeer) {

@@ -98,13 +98,15 @@ TEST_F(StepsTest, ThatComeEarlyAreKeptUnderTheCreditAndNoMore) {
   EXPECT_EQ(beyond.error().code(), ErrorCode::kRefused);
 }
 
-TEST_F(StepsTest, OfGroupsThatNobodyUsesHereAreKeptForABoundedNumberOfGroups) {
-  for (GroupId group = 1; group <= kUnknownGroupsMax; ++group) ASSERT_TRUE(receive_step(1, 0, kFingerprint, 1000 + group));
-  EXPECT_EQ(steps.kept(), kUnknownGroupsMax);
-  const Result<void> beyond = receive_step(1, 0, kFingerprint, 1);
-  ASSERT_FALSE(beyond);
-  EXPECT_EQ(beyond.error().code(), ErrorCode::kRefused);
-  EXPECT_NE(beyond.error().sentence().find("groups that nobody uses here"), std::string::npos) << beyond.error().sentence();
+TEST_F(StepsTest, ThatAreOverLeaveABoundedNumberForTheNext) {
+  constexpr GroupId kGroups = kSpareStepsMax + 10;
+  for (GroupId group = 1; group <= kGroups; ++group) ASSERT_TRUE(receive_step(1, 0, kFingerprint, group));
+  EXPECT_EQ(steps.kept(), kGroups);
+  for (GroupId group = 1; group <= kGroups; ++group) steps.skip(group, 1);
+  EXPECT_EQ(steps.kept(), 0u);
+  EXPECT_EQ(steps.spare(), kSpareStepsMax);
+  ASSERT_TRUE(receive_step(2, 0));
+  EXPECT_EQ(steps.spare(), kSpareStepsMax - 1) << "it is used again";
 }
 
 TEST_F(StepsTest, ThatAPeerAsksForAreRememberedInABoundedNumber) {

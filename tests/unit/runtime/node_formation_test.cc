@@ -1,10 +1,15 @@
 // How a world forms: who is waited for, who is told to come again, and who is refused.
 #include <algorithm>
+#include <atomic>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cluster/join_fixture.h"
 #include "runtime/world.h"
 
 namespace nexar::runtime {
@@ -197,6 +202,38 @@ TEST_F(GreetingTest, AHelloInAnothersNameIsRefused) {
   expect_goodbye(GoodbyeReason::kRefused, "says that it is node");
 }
 
+TEST_F(GreetingTest, OtherPlansAreRefusedNamingBothVersions) {
+  form();
+  call();
+  wire::Hello hello = rogue.hello();
+  hello.plan_version = plan::kPlanVersion + 1;
+  rogue.say(hello);
+  expect_goodbye(GoodbyeReason::kRefused, fmt::format("plan version {}, this node has {}", plan::kPlanVersion + 1, plan::kPlanVersion));
+}
+
+// The same at the seed, where nodes meet first.
+using JoiningNode = cluster::test::JoinTest;
+TEST_F(JoiningNode, IsRefusedWhereOthersHaveOtherPlans) {
+  Seed seed = start_seed(2);
+  std::atomic<bool> enrolled = false;
+  std::thread other([&] {
+    cluster::JoinClient::Options asked = options(seed.address());
+    asked.plan_version = plan::kPlanVersion + 1;
+    EXPECT_FALSE(join(std::move(asked), [&](cluster::JoinClient&) { enrolled = true; }));
+  });
+  while (!enrolled) std::this_thread::yield();
+  JoinOptions here;
+  here.seed = seed.address();
+  here.token = credentials().token();
+  const Result<Node> refused = Node::join(here);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kRefused);
+  const std::string versions = fmt::format(" has plan version {}, and 'a node' has {}", plan::kPlanVersion, plan::kPlanVersion + 1);
+  EXPECT_NE(refused.error().sentence().find(versions), std::string::npos) << refused.error().sentence();
+  seed.stop();
+  other.join();
+}
+
 TEST_F(GreetingTest, AnotherEpochIsRefusedOrTooEarly) {
   world.view.epoch = 5;
   form();
@@ -285,6 +322,17 @@ TEST_F(GreetingTest, LinksThatSayNothingAreBoundedAndDropped) {
     ASSERT_TRUE(silent[i]->run_until([&] { return silent[i]->end.has_value(); }));
     EXPECT_NE(silent[i]->end->error.sentence().find("no hello within 5s"), std::string::npos) << silent[i]->end->error.sentence();
   }
+}
+
+TEST_F(GreetingTest, APeerThatNamesGroupsWithoutEndIsDisconnectedAndCounted) {
+  form();
+  call();
+  rogue.say(rogue.hello());
+  ASSERT_TRUE(rogue.run_until([&] { return rogue.has(FrameType::kHello); }));
+  for (mesh::GroupId group = 0; group <= wire::kEarlyGroupsMax; ++group) rogue.say(wire::Queued{.messages = 1}, 1, 1000 + group);
+  ASSERT_TRUE(rogue.run_until([&] { return rogue.end.has_value(); }));
+  EXPECT_NE(rogue.end->error.sentence().find("groups that are not known here"), std::string::npos) << rogue.end->error.sentence();
+  EXPECT_EQ(core->counters().value().protocol_errors, 1u);
 }
 
 TEST_F(GreetingTest, APeersOwnLimitsAreKept) {

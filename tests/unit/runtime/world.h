@@ -17,6 +17,7 @@
 #include "io/epoll_loop.h"
 #include "io/random.h"
 #include "nexar/node.h"
+#include "plan/version.h"
 #include "runtime/node_core.h"
 #include "transport/quic_pair.h"
 
@@ -68,6 +69,7 @@ struct Rogue : transport::test::Recorder, transport::quic::LinkAcceptor {
 
   wire::Hello hello() const {
     wire::Hello hello;
+    hello.plan_version = plan::kPlanVersion;
     hello.node = world_.view.member(as_).node;
     hello.cluster = world_.authority.authority().certificate().cluster();
     hello.config_digest = Config{}.digest();

@@ -63,6 +63,7 @@ TEST(Docs, ListEveryLimit) {
   limit("causes of an error", kErrorCausesMax);
   limit("an error with its causes", kErrorBytesMax);
   limit("lost nodes of a revocation", kLostNodesMax);
+  limit("groups that are early", kEarlyGroupsMax);
   limit("stripes of a transfer", kStripesMax);
   limit("certificate or request", kDerBytesMax);
   limit("agreed settings", kAgreedBytesMax);

@@ -96,6 +96,16 @@ TEST(EagerMessage, OfACollectiveHasAFingerprintAndNoOtherHas) {
   EXPECT_NE((EagerMessage{.step = 1}.fault()), nullptr);
 }
 
+TEST(FrameRules, UrgentIsWhatSomebodyMayWaitFor) {
+  for (int number = 0; number < 256; ++number) {
+    const FrameRules* rules = find_rules(static_cast<std::uint8_t>(number));
+    if (rules == nullptr) continue;
+    const bool expected = rules->lane == Lane::kRpc || rules->type == FrameType::kPing || rules->type == FrameType::kPong ||
+                          rules->type == FrameType::kMessage;
+    EXPECT_EQ(rules->urgent, expected) << rules->name;
+  }
+}
+
 TEST(Want, OfAnyTagNamesNone) {
   EXPECT_EQ((Want{.any_tag = true}.fault()), nullptr);
   EXPECT_NE((Want{.any_tag = true, .key = 1}.fault()), nullptr);

@@ -16,6 +16,12 @@ void Burst::once() {
   }
 }
 
+std::string Burst::algorithm() {
+  Operation operation = parts_[0]->call.start();
+  static_cast<void>(operation.wait().value());
+  return operation.algorithm();
+}
+
 std::uint64_t Burst::check() {
   for (const auto& part : parts_) part->memory.fill();
   once();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/call.h"
@@ -21,6 +22,9 @@ class Burst {
 
   // A single call blocks; several are started one after the other, and then waited for. Throws when one fails.
   void once();
+
+  // By which algorithm a call runs: one more is started, and asked.
+  std::string algorithm();
 
   // Elements that are wrong after once() with fresh input.
   std::uint64_t check();

@@ -38,15 +38,17 @@ constexpr Case kCases[] = {
 };
 
 Finding explain(const Error& error) {
+  const std::string sentence =
+      error.cause() != nullptr ? fmt::format("{}: {}", error.sentence(), error.cause()->sentence()) : error.sentence();
   // Everybody who came had passed handshake and proof by then.
-  const auto says = [&](std::string_view text) { return error.sentence().find(text) != std::string::npos; };
+  const auto says = [&](std::string_view text) { return sentence.find(text) != std::string::npos; };
   if (error.code() == ErrorCode::kTimeout && (says("nodes have come") || says("waits for other nodes")))
-    return warning("world", fmt::format("handshake and token are right, and then {}", error.sentence()),
+    return warning("world", fmt::format("handshake and token are right, and then {}", sentence),
                    "start `nexar doctor --seed` on the other hosts too, at the same time");
   for (const Case& one : kCases)
-    if (says(one.says)) return wrong(std::string(one.check), error.sentence(), std::string(one.remedy));
+    if (says(one.says)) return wrong(std::string(one.check), sentence, std::string(one.remedy));
   if (error.code() == ErrorCode::kTimeout)
-    return wrong("world", error.sentence(),
+    return wrong("world", sentence,
                  "let UDP pass between all hosts, both ways, at the ports of NEXAR_PORT, and see that NEXAR_INTERFACES names the network "
                  "they share");
   return wrong("world", error.to_string(), "correct what it says");
