@@ -43,7 +43,7 @@ Peer::Peer(Rank rank, Surroundings surroundings)
   });
   outgoing_.set_wanted([this] { lanes_.want(); });
   incoming_.set_wanted([this] { lanes_.want(); });
-  if (around_.lanes != nullptr && around_.lanes->forced) outgoing_.set_lane_bytes_min(0);
+  if (around_.lanes != nullptr) outgoing_.set_lane_bytes_min(around_.lanes->forced ? 0 : around_.lanes->bytes_min);
 }
 
 void Peer::attach(transport::Link& link, const EagerLimits& limits) {

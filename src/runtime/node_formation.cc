@@ -25,6 +25,9 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     log_.set_context("rank", std::to_string(rank_));
     log_.set_context("epoch", std::to_string(view_.epoch));
     heartbeats_.resize(view_.members.size());
+    const bool crowded = places_->local_size(rank_) > io::host().cores;
+    engine_->set_crowded(crowded);
+    if (lanes_ && crowded) lanes_->bytes_min = mesh::kCrowdedLaneBytesMin;
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events(), mesh::EagerLimits{}, lanes_ ? &*lanes_ : nullptr);
     const rpc::PeerLimits peer_limits{config_.rpc_calls_per_peer, config_.rpc_bytes_per_peer};
     rpc_ = std::make_unique<rpc::Service>(*loop_, *mesh_,
@@ -33,7 +36,6 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     detector_ = std::make_unique<cluster::FailureDetector>(
         size(), cluster::HeartbeatOptions{config_.heartbeat_interval, config_.heartbeat_timeout});
     form_host();
-    engine_->set_crowded(places_->local_size(rank_) > io::host().cores);
     if (closed_.load(std::memory_order_acquire)) return;
     host_->begin();
     formation_->begin(rank_, view_);
