@@ -123,13 +123,19 @@ struct Gathered {
       copy(pieces[i].data, memory.data() + pieces[i].first * element, (end - pieces[i].first) * element);
     }
   }
-  void gather() const {
-    for_each([](std::byte* tensor, std::byte* there, std::size_t bytes) { std::memcpy(there, tensor, bytes); });
-  }
   void scatter() const {
     for_each([](std::byte* tensor, std::byte* there, std::size_t bytes) { std::memcpy(tensor, there, bytes); });
   }
 };
+
+Result<Gathered> gather(const Bucket& bucket, const Run& run) {
+  const std::size_t element = size_of(bucket.type);
+  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
+  if (!memory) return std::move(memory).error();
+  Gathered gathered{*std::move(memory), {run.pieces.begin(), run.pieces.end()}, run.count, element};
+  gathered.for_each([](std::byte* tensor, std::byte* there, std::size_t bytes) { std::memcpy(there, tensor, bytes); });
+  return gathered;
+}
 
 Operation start_over(const Bucket& bucket, const Run& run, void* memory) {
   return runtime::start_plain(bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
@@ -138,12 +144,9 @@ Operation start_over(const Bucket& bucket, const Run& run, void* memory) {
 Operation start_run(const Bucket& bucket, const Run& run) {
   if (run.lies_in_one_piece()) return start_over(bucket, run, run.one_piece());
   if (bucket.goes_by_memory()) return start_over(bucket, run, nullptr);
-  const std::size_t element = size_of(bucket.type);
-  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
-  if (!memory) return bucket.decline(memory.error());
-  auto gathered =
-      std::make_shared<const Gathered>(*std::move(memory), std::vector(run.pieces.begin(), run.pieces.end()), run.count, element);
-  gathered->gather();
+  Result<Gathered> made = gather(bucket, run);
+  if (!made) return bucket.decline(made.error());
+  auto gathered = std::make_shared<const Gathered>(*std::move(made));
   std::vector<Operation> parts;
   parts.push_back(start_over(bucket, run, gathered->memory.data()));
   return NodeCore::compound(bucket.core, std::move(parts), [gathered]() -> Result<void> {
@@ -152,12 +155,24 @@ Operation start_run(const Bucket& bucket, const Run& run) {
   });
 }
 
+// One that waits: the calling thread does what an engine would have to be woken for.
+Result<void> run_alone(const Bucket& bucket, const Run& run) {
+  const auto reduce = [&](void* memory) {
+    return runtime::run_plain(*bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
+  };
+  if (run.lies_in_one_piece()) return reduce(run.one_piece());
+  if (bucket.goes_by_memory()) return reduce(nullptr);
+  Result<Gathered> gathered = gather(bucket, run);
+  if (!gathered) return bucket.decline_and_wait(gathered.error());
+  if (Result<void> reduced = reduce(gathered->memory.data()); !reduced) return reduced;
+  gathered->scatter();
+  return {};
+}
+
 // Through shared memory one run after the other is as fast as any number in flight.
 Result<void> run_in_turn(const Bucket& bucket, Runs runs) {
   for (const Run& run : runs.list) {
-    void* memory = run.lies_in_one_piece() ? run.one_piece() : nullptr;
-    Result<void> result = runs.error ? bucket.decline_and_wait(*runs.error)
-                                     : runtime::run_plain(*bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
+    Result<void> result = runs.error ? bucket.decline_and_wait(*runs.error) : run_alone(bucket, run);
     if (!result && !runs.error) runs.error = std::move(result).error();
   }
   if (runs.error) return *runs.error;
@@ -181,7 +196,7 @@ Result<void> Group::all_reduce_bucketed(std::span<const TensorView> tensors, Dat
                                         const CallOptions& options) const {
   Runs runs = cut(tensors, type);
   const Bucket bucket{*this, core_, *record_, type, op, options};
-  if (bucket.goes_by_memory()) return run_in_turn(bucket, std::move(runs));
+  if (bucket.goes_by_memory() || runs.list.size() == 1) return run_in_turn(bucket, std::move(runs));
   std::vector<Operation> operations;
   std::size_t waited = 0;
   const auto wait_for_next = [&] {
