@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nexar/compressor.h"
@@ -80,7 +81,12 @@ void print(const std::vector<Case>& cases) {
 
 int main(int count, char** words) {
   const int rounds = count > 1 ? std::max(1, std::atoi(words[1])) : 11;
-  nexar::Node node = nexar::Node::from_env().value();
+  nexar::Result<nexar::Node> joined = nexar::Node::from_env();
+  if (!joined) {
+    std::fprintf(stderr, "bench_tensor: %s\n", joined.error().to_string().c_str());
+    return 1;
+  }
+  nexar::Node node = *std::move(joined);
   const nexar::Group world = node.world();
 
   std::vector<Floats> tensors(kTensors, Floats(kTensorElements, 1));  // each in memory of its own

@@ -128,9 +128,12 @@ class NEXAR_API DeviceGroup {
   Operation start_exclusive_scan(const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count, DataType type,
                                  const Reduction& op, const CallOptions& options = {}) const;
 
-  // The whole buffer as one message, staged whole. recv returns the message's length, which the buffer must hold.
+  // The whole buffer as one message, by way of host memory of its length. recv returns the message's length, which the buffer must hold.
+  // Messages wait for no collective. A send whose buffer cannot be staged ends with kDevice, and nothing is sent.
   Result<void> send(const Buffer<Device>& buffer, Rank to, Tag tag) const;
+  Operation start_send(const Buffer<Device>& buffer, Rank to, Tag tag) const;
   Result<Status> recv(const Buffer<Device>& buffer, Rank from, TagFilter tag) const;
+  Operation start_recv(const Buffer<Device>& buffer, Rank from, TagFilter tag) const;
 
  private:
   struct OnHost {

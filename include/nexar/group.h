@@ -151,10 +151,10 @@ class NEXAR_API Group {
   Operation start_all_reduce_rs_ag(void* buffer, std::uint64_t count, DataType type, const Reduction& op, MiddleFunction middle,
                                    const CallOptions& options = {}) const;
 
-  // Many tensors of one type in place, as if each were reduced alone, in few operations: small ones travel together, by way of the node's
-  // pool; larger ones, and such as lie one after the other in memory, are reduced where they are. Every rank gives the same
-  // counts in the same order. The list is read during the call only. The blocking form needs memory for 64 MiB of small tensors at a time;
-  // the start_ form for all of them at once, else kOverloaded.
+  // Many tensors of one type in place, as if each were reduced alone, in few operations: small ones travel together. Every rank gives the
+  // same counts in the same order. The list is read during the call only. In a group that shares memory the tensors are copied no more
+  // often than one buffer is. Between hosts small ones go by way of the node's pool, unless they lie one after the other in memory: the
+  // blocking form needs memory for 64 MiB of them at a time; the start_ form for all of them at once, else kOverloaded.
   Result<void> all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                    const CallOptions& options = {}) const;
   Operation start_all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "collective/direct/call.h"
 #include "mesh/message.h"
 #include "nexar/reduce_op.h"
 #include "nexar/result.h"
@@ -40,6 +41,7 @@ struct Call {
 
   const void* input = nullptr;
   void* output = nullptr;
+  std::span<const direct::Piece> pieces{};  // instead of both, of a call that goes by memory
   std::optional<reduce::Reducer> reducer{};
   std::optional<ReduceOp> op{};  // of ours; nothing with a user op
 

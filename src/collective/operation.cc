@@ -24,6 +24,7 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   around_.port.enter(steps_);
   begun_ = true;
   in_memory_ = goes_by_memory();
+  NEXAR_ASSERT(in_memory_ || call.pieces.empty(), "plans are for buffers in one piece");
   unheard_.clear();
   waits_to_succeed_ = false;
   if (is_late && !in_memory_) ask_early_ones();

@@ -15,6 +15,7 @@ bool Operation::goes_by_memory() {
                   .fingerprint = steps_.fingerprint,
                   .send = call_->input,
                   .recv = call_->output,
+                  .pieces = call_->pieces,
                   .count = call_->descriptor.count,
                   .type = call_->descriptor.dtype.value_or(DataType::kU8),
                   .root = call_->shape.root,

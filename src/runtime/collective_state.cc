@@ -119,6 +119,14 @@ CollectiveState& CollectiveState::buffers(const void* send, void* recv) {
   return *this;
 }
 
+CollectiveState& CollectiveState::pieces(std::span<const collective::direct::Piece> pieces) {
+  if (call_.refusal) return *this;
+  if (auto checked = call_.shape.check(); !checked) return refuse(std::move(checked).error());
+  call_.shape.in_place = true;
+  call_.pieces = pieces;
+  return *this;
+}
+
 void CollectiveState::check_buffers(const void* send, const void* recv) {
   const plan::Shape& shape = call_.shape;
   const std::string_view name = to_string(shape.operation);

@@ -6,10 +6,12 @@
 
 #include "mesh/regions.h"
 #include "runtime/node_core.h"
+#include "runtime/program.h"
 
 namespace nexar {
 namespace {
 
+using runtime::CallOfProgram;
 using runtime::GroupRecord;
 using runtime::NodeCore;
 using runtime::OperationState;
@@ -35,8 +37,8 @@ Result<void> check_regions(std::string_view call, std::span<const R> regions) {
 
 // Fills in a send or a receive; an error in the arguments leaves it as it was.
 Result<void> prepare_send(const NodeCore& core, const GroupRecord& group, OperationState& operation, std::span<const ConstRegion> regions,
-                          Rank to, Tag tag) {
-  if (auto checked = core.check_call("send"); !checked) return checked;
+                          Rank to, Tag tag, bool of_program = false) {
+  if (auto checked = of_program ? Result<void>() : core.check_call("send"); !checked) return checked;
   if (auto checked = check_rank(group, "send", to, false); !checked) return checked;
   if (auto checked = check_regions("send", regions); !checked) return checked;
   operation.kind = OperationState::Kind::kSend;
@@ -50,8 +52,8 @@ Result<void> prepare_send(const NodeCore& core, const GroupRecord& group, Operat
 }
 
 Result<void> prepare_receive(const NodeCore& core, const GroupRecord& group, OperationState& operation, std::span<const Region> regions,
-                             Rank from, const TagFilter& tag) {
-  if (auto checked = core.check_call("recv"); !checked) return checked;
+                             Rank from, const TagFilter& tag, bool of_program = false) {
+  if (auto checked = of_program ? Result<void>() : core.check_call("recv"); !checked) return checked;
   if (auto checked = check_rank(group, "recv", from, true); !checked) return checked;
   if (auto checked = check_regions("recv", regions); !checked) return checked;
   operation.kind = OperationState::Kind::kReceive;
@@ -86,9 +88,12 @@ Operation failed(Error error) {
   return Operation(std::move(state));
 }
 
-Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<OperationState> state) {
+Operation started(const std::shared_ptr<NodeCore>& core, std::shared_ptr<OperationState> state, bool of_program = false) {
   state->core = core;
-  core->start(*state);
+  if (of_program)
+    core->begin_for_program(*state);
+  else
+    core->start(*state);
   return Operation(std::move(state));
 }
 
@@ -161,9 +166,11 @@ Operation Group::start_send(const void* data, std::size_t bytes, Rank to, Tag ta
 }
 
 Operation Group::start_send(std::span<const ConstRegion> regions, Rank to, Tag tag) const {
+  const bool of_program = CallOfProgram::take();
   auto state = std::make_shared<OperationState>();
-  if (auto prepared = prepare_send(*core_, *record_, *state, regions, to, tag); !prepared) return failed(std::move(prepared).error());
-  return started(core_, std::move(state));
+  if (auto prepared = prepare_send(*core_, *record_, *state, regions, to, tag, of_program); !prepared)
+    return failed(std::move(prepared).error());
+  return started(core_, std::move(state), of_program);
 }
 
 Operation Group::start_recv(void* data, std::size_t bytes, Rank from, TagFilter tag) const {
@@ -172,9 +179,11 @@ Operation Group::start_recv(void* data, std::size_t bytes, Rank from, TagFilter 
 }
 
 Operation Group::start_recv(std::span<const Region> regions, Rank from, TagFilter tag) const {
+  const bool of_program = CallOfProgram::take();
   auto state = std::make_shared<OperationState>();
-  if (auto prepared = prepare_receive(*core_, *record_, *state, regions, from, tag); !prepared) return failed(std::move(prepared).error());
-  return started(core_, std::move(state));
+  if (auto prepared = prepare_receive(*core_, *record_, *state, regions, from, tag, of_program); !prepared)
+    return failed(std::move(prepared).error());
+  return started(core_, std::move(state), of_program);
 }
 
 Operation Group::start_recv_owned(Rank from, TagFilter tag) const {

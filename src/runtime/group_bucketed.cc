@@ -3,10 +3,9 @@
 //   tensors   | a | b | c |     d, 1 MiB or more     | e | f |      in list order
 //   runs      |  run 0    |          run 1           | run 2 |
 //
-// Small neighbours in the list travel as one run, which is gathered into memory of the pool and scattered back; a run that lies in one
-// piece is reduced where it is. Where runs begin follows from the counts alone, so that all ranks have the same ones. Among ranks that
-// share memory runs are so small that what was gathered is still in the cache when it is reduced, and when it is scattered.
-#include <algorithm>
+// Small neighbours in the list travel as one run. Ranks that share memory gather a run where they publish it and scatter what they take;
+// otherwise it is gathered into memory of the pool and scattered from there, unless it lies in one piece. Where runs begin follows from the
+// counts alone, so that all ranks have the same ones.
 #include <cstring>
 #include <limits>
 #include <string>
@@ -14,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/hash.h"
 #include "nexar/buffer_pool.h"
 #include "nexar/group.h"
 #include "runtime/node_core.h"
@@ -23,38 +21,44 @@
 namespace nexar {
 namespace {
 
+using collective::direct::Piece;
 using runtime::NodeCore;
 
-constexpr std::size_t kRunsInFlight = 4;  // of a blocking call
-
-struct Limits {
-  std::uint64_t alone_bytes;  // from here on copying costs more than an operation
-  std::uint64_t run_bytes;    // enough to hide an operation's latency, and a bound on a run's memory
-};
-constexpr Limits kByMessages{.alone_bytes = 1 << 20, .run_bytes = 16 << 20};
-constexpr Limits kByMemory{.alone_bytes = 256 << 10, .run_bytes = 512 << 10};
-
-Limits limits_of(const runtime::GroupRecord& group) { return group.direct != nullptr ? kByMemory : kByMessages; }
+constexpr std::uint64_t kAloneBytes = 1 << 20;  // from here on copying costs more than an operation
+constexpr std::uint64_t kRunBytes = 16 << 20;   // enough to hide an operation's latency, and a bound on a run's memory
+constexpr std::size_t kRunsInFlight = 4;        // of a blocking call
 
 struct Run {
-  std::vector<TensorView> tensors;  // none of them empty
+  std::span<const Piece> pieces{};  // tensors that lie one after the other are one
   std::uint64_t count = 0;
+  std::uint64_t digest = 0;  // of what ranks agree on beside the count: where one tensor ends and the next begins
 
-  bool lies_in_one_piece(std::size_t element) const {
-    for (std::size_t i = 1; i < tensors.size(); ++i)
-      if (static_cast<std::byte*>(tensors[i - 1].data) + tensors[i - 1].count * element != tensors[i].data) return false;
-    return true;
-  }
+  bool lies_in_one_piece() const { return pieces.size() < 2; }
+  void* one_piece() const { return pieces.empty() ? nullptr : pieces.front().data; }
 };
 
 struct Runs {
   std::vector<Run> list;         // at least one
+  std::vector<Piece> pieces;     // of all of them
   std::optional<Error> error{};  // of the arguments
 };
 
-Runs cut(std::span<const TensorView> tensors, DataType type, const Limits& limits) {
+void append(const TensorView& tensor, std::size_t element, std::vector<Piece>& pieces, Run& run) {
+  const auto at = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
+  if (run.count == 0 || at(pieces.back().data) + (run.count - pieces.back().first) * element != at(tensor.data)) {
+    pieces.push_back({static_cast<std::byte*>(tensor.data), run.count});
+    run.pieces = {&pieces.back() - run.pieces.size(), run.pieces.size() + 1};
+  }
+  run.count += tensor.count;
+  run.digest = (run.digest ^ tensor.count) * 0x9e3779b97f4a7c15u;
+  run.digest ^= run.digest >> 32;
+}
+
+Runs cut(std::span<const TensorView> tensors, DataType type) {
   Runs runs;
-  const std::uint64_t count_max = std::numeric_limits<std::uint64_t>::max() / size_of(type);
+  runs.pieces.reserve(tensors.size());
+  const std::size_t element = size_of(type);
+  const std::uint64_t count_max = std::numeric_limits<std::uint64_t>::max() / element;
   bool closed = true;
   for (const TensorView& tensor : tensors) {
     if (tensor.count == 0) continue;
@@ -65,10 +69,9 @@ Runs cut(std::span<const TensorView> tensors, DataType type, const Limits& limit
     if (tensor.data == nullptr && !runs.error)
       runs.error =
           Error(ErrorCode::kInvalidArgument, fmt::format("all_reduce_bucketed: a tensor is null and {} elements long", tensor.count));
-    const bool alone = tensor.count >= limits.alone_bytes / size_of(type);
-    if (closed || alone || runs.list.back().count + tensor.count > limits.run_bytes / size_of(type)) runs.list.emplace_back();
-    runs.list.back().tensors.push_back(tensor);
-    runs.list.back().count += tensor.count;
+    const bool alone = tensor.count >= kAloneBytes / element;
+    if (closed || alone || runs.list.back().count + tensor.count > kRunBytes / element) runs.list.emplace_back();
+    append(tensor, element, runs.pieces, runs.list.back());
     closed = alone;
   }
   if (runs.list.empty()) runs.list.emplace_back();
@@ -84,6 +87,9 @@ struct Bucket {
   const Reduction& op;
   const CallOptions& options;
 
+  // Then runs need not lie in one piece.
+  bool goes_by_memory() const { return group.direct != nullptr && options.algorithm.empty(); }
+
   Operation decline(const Error& error) const { return handle.start_decline(error, "all_reduce_bucketed"); }
   Result<void> decline_and_wait(const Error& error) const {
     if (Result<Status> declined = decline(error).wait(); !declined) return std::move(declined).error();
@@ -91,37 +97,7 @@ struct Bucket {
   }
 };
 
-// A run by way of memory of the pool, which it holds until it ends.
-struct Gathered {
-  BufferPool::Lease memory;
-  std::vector<TensorView> tensors;
-  std::size_t element;
-
-  void gather() {
-    std::byte* at = memory.data();
-    for (const TensorView& tensor : tensors)
-      at = static_cast<std::byte*>(std::memcpy(at, tensor.data, tensor.count * element)) + tensor.count * element;
-  }
-  void scatter() const {
-    const std::byte* at = memory.data();
-    for (const TensorView& tensor : tensors) {
-      std::memcpy(tensor.data, at, tensor.count * element);
-      at += tensor.count * element;
-    }
-  }
-};
-
-// What ranks agree on beside the number of elements: where one tensor ends and the next begins.
-std::uint64_t digest_of(const Run& run) {
-  std::uint64_t digest = 0;
-  for (const TensorView& tensor : run.tensors) {
-    const std::uint64_t facts[] = {digest, tensor.count};
-    digest = base::hash64({reinterpret_cast<const char*>(facts), sizeof facts});
-  }
-  return digest;
-}
-
-// One bucketed call over memory in one piece.
+// One bucketed call: over the run's pieces, or over `memory`.
 runtime::PlainCall call_over(const Bucket& bucket, const Run& run, void* memory) {
   return {.operation = OperationId::kAllReduceBucketed,
           .send = memory,
@@ -129,47 +105,71 @@ runtime::PlainCall call_over(const Bucket& bucket, const Run& run, void* memory)
           .count = run.count,
           .type = bucket.type,
           .op = &bucket.op,
-          .digest = digest_of(run)};
+          .digest = run.digest,
+          .pieces = memory == nullptr ? run.pieces : std::span<const Piece>()};
 }
 
-Operation start_reduction(const Bucket& bucket, const Run& run, void* memory) {
+// A run by way of memory of the pool, which it holds until it ends.
+struct Gathered {
+  BufferPool::Lease memory;
+  std::vector<Piece> pieces;
+  std::uint64_t count;
+  std::size_t element;
+
+  template <typename Copy>
+  void for_each(Copy copy) const {
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const std::uint64_t end = i + 1 < pieces.size() ? pieces[i + 1].first : count;
+      copy(pieces[i].data, memory.data() + pieces[i].first * element, (end - pieces[i].first) * element);
+    }
+  }
+  void scatter() const {
+    for_each([](std::byte* tensor, std::byte* there, std::size_t bytes) { std::memcpy(tensor, there, bytes); });
+  }
+};
+
+Result<Gathered> gather(const Bucket& bucket, const Run& run) {
+  const std::size_t element = size_of(bucket.type);
+  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
+  if (!memory) return std::move(memory).error();
+  Gathered gathered{*std::move(memory), {run.pieces.begin(), run.pieces.end()}, run.count, element};
+  gathered.for_each([](std::byte* tensor, std::byte* there, std::size_t bytes) { std::memcpy(there, tensor, bytes); });
+  return gathered;
+}
+
+Operation start_over(const Bucket& bucket, const Run& run, void* memory) {
   return runtime::start_plain(bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
 }
 
-Result<void> reduce(const Bucket& bucket, const Run& run, void* memory) {
-  return runtime::run_plain(*bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
-}
-
-void* one_piece(const Run& run) { return run.tensors.empty() ? nullptr : run.tensors.front().data; }
-
 Operation start_run(const Bucket& bucket, const Run& run) {
-  const std::size_t element = size_of(bucket.type);
-  if (run.lies_in_one_piece(element)) return start_reduction(bucket, run, one_piece(run));
-  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
-  if (!memory) return bucket.decline(memory.error());
-  auto gathered = std::make_shared<Gathered>(*std::move(memory), run.tensors, element);
-  gathered->gather();
+  if (run.lies_in_one_piece()) return start_over(bucket, run, run.one_piece());
+  if (bucket.goes_by_memory()) return start_over(bucket, run, nullptr);
+  Result<Gathered> made = gather(bucket, run);
+  if (!made) return bucket.decline(made.error());
+  auto gathered = std::make_shared<const Gathered>(*std::move(made));
   std::vector<Operation> parts;
-  parts.push_back(start_reduction(bucket, run, gathered->memory.data()));
+  parts.push_back(start_over(bucket, run, gathered->memory.data()));
   return NodeCore::compound(bucket.core, std::move(parts), [gathered]() -> Result<void> {
     gathered->scatter();
     return {};
   });
 }
 
-// A run through shared memory: one after the other is as fast as any number in flight there.
+// One that waits: the calling thread does what an engine would have to be woken for.
 Result<void> run_alone(const Bucket& bucket, const Run& run) {
-  const std::size_t element = size_of(bucket.type);
-  if (run.lies_in_one_piece(element)) return reduce(bucket, run, one_piece(run));
-  Result<BufferPool::Lease> memory = bucket.core->pool()->take(static_cast<std::size_t>(run.count * element));
-  if (!memory) return bucket.decline_and_wait(memory.error());
-  Gathered gathered{*std::move(memory), run.tensors, element};
-  gathered.gather();
-  if (Result<void> reduced = reduce(bucket, run, gathered.memory.data()); !reduced) return reduced;
-  gathered.scatter();
+  const auto reduce = [&](void* memory) {
+    return runtime::run_plain(*bucket.core, bucket.group, bucket.options, call_over(bucket, run, memory));
+  };
+  if (run.lies_in_one_piece()) return reduce(run.one_piece());
+  if (bucket.goes_by_memory()) return reduce(nullptr);
+  Result<Gathered> gathered = gather(bucket, run);
+  if (!gathered) return bucket.decline_and_wait(gathered.error());
+  if (Result<void> reduced = reduce(gathered->memory.data()); !reduced) return reduced;
+  gathered->scatter();
   return {};
 }
 
+// Through shared memory one run after the other is as fast as any number in flight.
 Result<void> run_in_turn(const Bucket& bucket, Runs runs) {
   for (const Run& run : runs.list) {
     Result<void> result = runs.error ? bucket.decline_and_wait(*runs.error) : run_alone(bucket, run);
@@ -183,20 +183,20 @@ Result<void> run_in_turn(const Bucket& bucket, Runs runs) {
 
 Operation Group::start_all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                            const CallOptions& options) const {
-  const Runs runs = cut(tensors, type, limits_of(*record_));
+  auto runs = std::make_shared<const Runs>(cut(tensors, type));
   const Bucket bucket{*this, core_, *record_, type, op, options};
   std::vector<Operation> parts;
-  for (const Run& run : runs.list) parts.push_back(runs.error ? bucket.decline(*runs.error) : start_run(bucket, run));
-  if (parts.size() == 1) return std::move(parts.front());
-  return NodeCore::compound(core_, std::move(parts), nullptr);
+  for (const Run& run : runs->list) parts.push_back(runs->error ? bucket.decline(*runs->error) : start_run(bucket, run));
+  // Which keeps the pieces until the end.
+  return NodeCore::compound(core_, std::move(parts), [runs]() -> Result<void> { return {}; });
 }
 
 // Every run takes its place in the order of calls, also after an error: ranks that have not seen it yet go on to the next run.
 Result<void> Group::all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                         const CallOptions& options) const {
-  Runs runs = cut(tensors, type, limits_of(*record_));
+  Runs runs = cut(tensors, type);
   const Bucket bucket{*this, core_, *record_, type, op, options};
-  if (record_->direct != nullptr) return run_in_turn(bucket, std::move(runs));
+  if (bucket.goes_by_memory() || runs.list.size() == 1) return run_in_turn(bucket, std::move(runs));
   std::vector<Operation> operations;
   std::size_t waited = 0;
   const auto wait_for_next = [&] {

@@ -208,7 +208,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
     OperationState* operation;  // until it has ended
     mesh::GroupId group;
     collective::DirectGroup* direct;
-    bool in_line = true;  // until all its calls have begun
+    bool in_line;  // until all its calls have begun
   };
   struct InLine {  // one of these
     std::shared_ptr<Program> program{};

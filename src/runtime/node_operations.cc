@@ -227,7 +227,8 @@ void NodeCore::finish(OperationState& operation, Result<Status> result) {
   }
   if (operation.unattended) engine_->need_background(false);
   if (operation.collective != nullptr && operation.collective->shared != nullptr) operation.collective->shared->owner().remove_reason();
-  if (result && operation.group != nullptr) result->source = operation.group->rank_of(result->source).value_or(result->source);
+  if (result && operation.group != nullptr && operation.kind != OperationState::Kind::kProgram)
+    result->source = operation.group->rank_of(result->source).value_or(result->source);
   const bool ours = operation.kind != OperationState::Kind::kCollective;  // of a collective the error has more to say
   if (!result && ours && result.error().code() == ErrorCode::kCancelled && operation.verdict)
     operation.result.emplace(*operation.verdict);

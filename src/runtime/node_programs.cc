@@ -3,9 +3,11 @@
 //   line of a group   | program, first | collective | program | collective |
 //                       begins calls     begins when all before it have begun
 //
-// A group has a line only while it has a program that has not begun all its calls; elsewhere calls begin as they come.
+// A group has a line only while it has a program that has not begun all its calls; elsewhere calls begin as they come. A program that calls
+// no collectives has begun all of them from the first, and stands in no line.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "runtime/collective_state.h"
@@ -42,10 +44,11 @@ Operation NodeCore::start_program(const std::shared_ptr<NodeCore>& core, GroupRe
     return Operation(std::move(state));
   };
   if (auto checked = core->check_call(state->program->name()); !checked) return failed(std::move(checked).error());
-  const CallTurn turn(group);
-  if (!turn) return failed(concurrent(group, state->program->name()));
+  const bool in_line = !state->program->has_begun();
+  std::optional<CallTurn> turn;
+  if (in_line && !turn.emplace(group)) return failed(concurrent(group, state->program->name()));
   state->core = core;
-  if (group.direct != nullptr) group.direct->owner().add_reason();
+  if (in_line && group.direct != nullptr) group.direct->owner().add_reason();
   core->start(*state);
   return Operation(std::move(state));
 }
@@ -53,8 +56,9 @@ Operation NodeCore::start_program(const std::shared_ptr<NodeCore>& core, GroupRe
 void NodeCore::begin_program(OperationState& operation) {
   operation.active = true;
   const GroupRecord& group = *operation.group;
-  programs_.running.push_back({operation.program, &operation, group.id, group.direct});
-  programs_.lines[group.id].push_back({.program = operation.program});
+  const bool in_line = !operation.program->has_begun();
+  programs_.running.push_back({operation.program, &operation, group.id, group.direct, in_line});
+  if (in_line) programs_.lines[group.id].push_back({.program = operation.program});
   if (programs_.poller == nullptr) {
     programs_.poller = std::make_unique<ProgramPoller>(*this);
     programs_.timer = std::make_unique<io::Timer>(*loop_, [this] { step_programs(); });
@@ -74,7 +78,7 @@ bool NodeCore::step_programs() {
     moved = program.step(first) || moved;
     if (one->operation != nullptr && program.result()) {
       OperationState& ended = *std::exchange(one->operation, nullptr);
-      finish(ended, *program.result() ? Result<Status>(Status{}) : Result<Status>(program.result()->error()));
+      finish(ended, *program.result());
     }
     if (one->in_line && program.has_begun()) {
       leave_line(*one);
@@ -146,6 +150,7 @@ void NodeCore::withdraw_from_line(OperationState& operation) {
 
 // Begins a call of a program, whose turn it is.
 void NodeCore::begin_for_program(OperationState& operation) {
+  if (operation.kind != OperationState::Kind::kCollective) return begin(operation);
   if (closed_.load(std::memory_order_acquire)) return finish(operation, closed_error());
   enter(operation);
   begin_collective(operation);

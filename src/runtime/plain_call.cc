@@ -23,7 +23,10 @@ void describe(CollectiveState& state, const PlainCall& call) {
   if (call.type) state.elements(call.count, *call.type);
   if (call.op != nullptr) state.reduction(*call.op);
   if (call.root) state.root(*call.root);
-  state.buffers(call.send, call.recv);
+  if (call.pieces.empty())
+    state.buffers(call.send, call.recv);
+  else
+    state.pieces(call.pieces);
   state.call().descriptor.operation = call.operation;
   state.call().descriptor.digest ^= call.digest;
 }
@@ -51,6 +54,7 @@ Sizes sizes_of(const PlainCall& call, std::uint64_t bytes, std::uint64_t ranks, 
 // Whether the buffers are there and lie apart, or in place in the most common ways. Others are looked at by those who can say what is
 // wrong.
 bool lie_well(const PlainCall& call, std::uint64_t bytes, const GroupRecord& group) {
+  if (!call.pieces.empty()) return true;
   const Sizes sizes = sizes_of(call, bytes, static_cast<std::uint64_t>(group.size()), call.root == group.rank);
   if ((sizes.send > 0 && call.send == nullptr) || (sizes.recv > 0 && call.recv == nullptr)) return false;
   if (sizes.send == 0 || sizes.recv == 0) return true;
@@ -132,6 +136,7 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
                                      .fingerprint = known->fingerprint,
                                      .send = call.send,
                                      .recv = call.recv,
+                                     .pieces = call.pieces,
                                      .count = call.count,
                                      .type = call.type.value_or(DataType::kU8),
                                      .root = call.root.value_or(0),

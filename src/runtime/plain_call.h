@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include "collective/direct/call.h"
 #include "nexar/group.h"
 #include "nexar/operation.h"
 #include "runtime/group_record.h"
@@ -23,6 +25,8 @@ struct PlainCall {
   const Reduction* op = nullptr;
   std::optional<Rank> root{};
   std::uint64_t digest = 0;  // of what else the ranks have to agree on
+  // Instead of both buffers, of a bucket that goes through shared memory. The list stays until the end.
+  std::span<const collective::direct::Piece> pieces{};
 };
 
 // Runs it and waits for it. In a group that shares memory and has nothing else to do it runs on this thread, without a queue, a lock or an

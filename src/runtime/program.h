@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "nexar/group.h"
+#include "nexar/message.h"
 #include "nexar/operation.h"
 #include "nexar/result.h"
 
 namespace nexar::runtime {
 
-// What such an operation does. It has a place in the order of calls of its group: the calls that it makes stand there, and what the
-// application calls later begins when all of them have begun.
+// What such an operation does. It has a place in the order of calls of its group: the collectives that it calls stand there, and what the
+// application calls later begins when all of them have begun. One that calls none, but sends or receives, has no place in that order.
 //
 // Thread: engine, but for making it; it may go on any.
 class Program {
@@ -28,17 +29,17 @@ class Program {
   // Whether it has to be asked again though nothing becomes ready: a device is polled.
   virtual bool is_polled() const = 0;
 
-  // Whether it will begin no more calls.
+  // Whether it will begin no more collectives; of one that never does, always.
   virtual bool has_begun() const = 0;
 
   // How it ended, once nothing of it is under way. Calls that it still has to decline come later.
-  virtual const std::optional<Result<void>>& result() const = 0;
+  virtual const std::optional<Result<Status>>& result() const = 0;
 
   // Ends it with this error, unless it has ended: steps that are under way go on until they end, and calls that are left are declined.
   virtual void cancel(const Error& reason) = 0;
 };
 
-// Gives a program its place in the order of calls of `group`. Thread: any.
+// Begins a program, in its place in the order of calls of `group` if it has one. Thread: any.
 Operation start_program(const Group& group, std::shared_ptr<Program> program);
 
 // Lets a program's step make the next call, which begins before its start_ form returns. On the stack, around one call.

@@ -17,6 +17,24 @@ using tensor::Piece;
 using tensor::Slices;
 using tensor::StagedCall;
 
+namespace {
+
+// A call that gets as many elements as it gives, in place or not.
+StagedCall as_much_as_given(std::string_view name, const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count,
+                            DataType type, const CallOptions& options) {
+  return {.name = name,
+          .type = type,
+          .send = send,
+          .in = Slices::one(count),
+          .recv = recv,
+          .out = Slices::one(count),
+          .longest = count,
+          .in_place = true,
+          .options = options};
+}
+
+}  // namespace
+
 DeviceGroup::DeviceGroup(Group group, DeviceGroupOptions options) : group_(std::move(group)), options_(options) {}
 
 std::optional<DeviceGroup::OnHost> DeviceGroup::on_host(const Buffer<Device>& send, const Buffer<Device>& recv) const {
@@ -28,15 +46,7 @@ std::optional<DeviceGroup::OnHost> DeviceGroup::on_host(const Buffer<Device>& se
 
 Operation DeviceGroup::start_all_reduce(const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count, DataType type,
                                         const Reduction& op, const CallOptions& options) const {
-  StagedCall call{.name = "all_reduce",
-                  .type = type,
-                  .send = send,
-                  .in = Slices::one(count),
-                  .recv = recv,
-                  .out = Slices::one(count),
-                  .longest = count,
-                  .in_place = true,
-                  .options = options};
+  StagedCall call = as_much_as_given("all_reduce", send, recv, count, type, options);
   call.start = [group = group_, type, op](const Piece& piece) {
     return group.start_all_reduce(piece.in, piece.out, piece.count, type, op, piece.options);
   };
@@ -61,15 +71,7 @@ Result<void> DeviceGroup::all_reduce(const Buffer<Device>& buffer, std::uint64_t
 
 Operation DeviceGroup::start_all_reduce_rs_ag(const Buffer<Device>& buffer, std::uint64_t count, DataType type, const Reduction& op,
                                               MiddleFunction middle, const CallOptions& options) const {
-  StagedCall call{.name = "all_reduce_rs_ag",
-                  .type = type,
-                  .send = buffer,
-                  .in = Slices::one(count),
-                  .recv = buffer,
-                  .out = Slices::one(count),
-                  .longest = count,
-                  .in_place = true,
-                  .options = options};
+  StagedCall call = as_much_as_given("all_reduce_rs_ag", buffer, buffer, count, type, options);
   call.start = [group = group_, type, op, middle = std::move(middle)](const Piece& piece) {
     const auto middle_of_piece = [middle, begin = piece.first](void* elements, std::uint64_t first, std::uint64_t n) {
       if (middle) middle(elements, begin + first, n);
@@ -88,15 +90,8 @@ Result<void> DeviceGroup::all_reduce_rs_ag(const Buffer<Device>& buffer, std::ui
 Operation DeviceGroup::start_reduce(const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count, DataType type,
                                     const Reduction& op, Rank root, const CallOptions& options) const {
   const bool is_root = group_.rank() == root;
-  StagedCall call{.name = "reduce",
-                  .type = type,
-                  .send = send,
-                  .in = Slices::one(count),
-                  .recv = recv,
-                  .out = is_root ? Slices::one(count) : Slices(),
-                  .longest = count,
-                  .in_place = true,
-                  .options = options};
+  StagedCall call = as_much_as_given("reduce", send, recv, count, type, options);
+  if (!is_root) call.out = Slices();
   call.start = [group = group_, type, op, root, is_root](const Piece& piece) {
     return group.start_reduce(piece.in, is_root ? piece.out : nullptr, piece.count, type, op, root, piece.options);
   };
@@ -169,15 +164,7 @@ Result<void> DeviceGroup::reduce_scatter_v(const Buffer<Device>& send, const Buf
 
 Operation DeviceGroup::start_scan(const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count, DataType type,
                                   const Reduction& op, const CallOptions& options) const {
-  StagedCall call{.name = "scan",
-                  .type = type,
-                  .send = send,
-                  .in = Slices::one(count),
-                  .recv = recv,
-                  .out = Slices::one(count),
-                  .longest = count,
-                  .in_place = true,
-                  .options = options};
+  StagedCall call = as_much_as_given("scan", send, recv, count, type, options);
   call.start = [group = group_, type, op](const Piece& piece) {
     return group.start_scan(piece.in, piece.out, piece.count, type, op, piece.options);
   };
@@ -192,15 +179,7 @@ Result<void> DeviceGroup::scan(const Buffer<Device>& send, const Buffer<Device>&
 
 Operation DeviceGroup::start_exclusive_scan(const Buffer<Device>& send, const Buffer<Device>& recv, std::uint64_t count, DataType type,
                                             const Reduction& op, const CallOptions& options) const {
-  StagedCall call{.name = "exclusive_scan",
-                  .type = type,
-                  .send = send,
-                  .in = Slices::one(count),
-                  .recv = recv,
-                  .out = Slices::one(count),
-                  .longest = count,
-                  .in_place = true,
-                  .options = options};
+  StagedCall call = as_much_as_given("exclusive_scan", send, recv, count, type, options);
   call.start = [group = group_, type, op](const Piece& piece) {
     return group.start_exclusive_scan(piece.in, piece.out, piece.count, type, op, piece.options);
   };

@@ -3,21 +3,21 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "nexar/buffer_pool.h"
 #include "nexar/device_group.h"
 #include "runtime/program.h"
+#include "tensor/device_message.h"
 #include "tensor/pipeline.h"
 #include "tensor/staged_call.h"
 
 namespace nexar {
 namespace {
 
+using tensor::DeviceMessage;
 using tensor::host_address;
 using tensor::host_reaches;
 
@@ -72,12 +72,6 @@ class Concatenation {
   std::uint64_t bytes_ = 0;
 };
 
-Result<void> wait_for(DeviceAdapter& adapter, const DeviceCompletion& done) {
-  while (!done.done())
-    if (!adapter.poll()) std::this_thread::yield();
-  return done.result();
-}
-
 std::vector<TensorView> views_on_host(std::span<const Buffer<Device>> buffers, DataType type) {
   std::vector<TensorView> tensors;
   for (const Buffer<Device>& buffer : buffers) tensors.push_back({host_address(buffer), buffer.bytes() / size_of(type)});
@@ -131,28 +125,36 @@ Result<void> DeviceGroup::all_reduce_bucketed(std::span<const Buffer<Device>> bu
   return tensor::finish(start_list(std::move(all), type, op, options, group_, options_));
 }
 
+Operation DeviceGroup::start_send(const Buffer<Device>& given, Rank to, Tag tag) const {
+  const Buffer<Device> buffer = tensor::with_adapter(given, group_);
+  if (host_reaches(buffer)) return group_.start_send(host_address(buffer), buffer.bytes(), to, tag);
+  const auto start = [group = group_, bytes = buffer.bytes(), to, tag](std::byte* memory) {
+    return group.start_send(memory, bytes, to, tag);
+  };
+  return runtime::start_program(group_, std::make_shared<DeviceMessage>(DeviceMessage::Kind::kSend, group_, buffer, start));
+}
+
+Operation DeviceGroup::start_recv(const Buffer<Device>& given, Rank from, TagFilter tag) const {
+  const Buffer<Device> buffer = tensor::with_adapter(given, group_);
+  if (host_reaches(buffer)) return group_.start_recv(host_address(buffer), buffer.bytes(), from, tag);
+  const auto start = [group = group_, bytes = buffer.bytes(), from, tag](std::byte* memory) {
+    return group.start_recv(memory, bytes, from, tag);
+  };
+  return runtime::start_program(group_, std::make_shared<DeviceMessage>(DeviceMessage::Kind::kReceive, group_, buffer, start));
+}
+
 Result<void> DeviceGroup::send(const Buffer<Device>& given, Rank to, Tag tag) const {
   const Buffer<Device> buffer = tensor::with_adapter(given, group_);
   if (host_reaches(buffer)) return group_.send(host_address(buffer), buffer.bytes(), to, tag);
-  Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
-  if (!memory) return std::move(memory).error();
-  DeviceCompletion staged;
-  buffer.adapter()->stage(buffer.at(), memory->data(), buffer.bytes(), buffer.stream(), staged);
-  if (auto result = wait_for(*buffer.adapter(), staged); !result) return result;
-  return group_.send(memory->data(), buffer.bytes(), to, tag);
+  Result<Status> sent = start_send(buffer, to, tag).wait(group_.config().p2p_timeout);
+  if (!sent) return std::move(sent).error();
+  return {};
 }
 
 Result<Status> DeviceGroup::recv(const Buffer<Device>& given, Rank from, TagFilter tag) const {
   const Buffer<Device> buffer = tensor::with_adapter(given, group_);
   if (host_reaches(buffer)) return group_.recv(host_address(buffer), buffer.bytes(), from, tag);
-  Result<BufferPool::Lease> memory = group_.pool()->take(buffer.bytes(), buffer.adapter());
-  if (!memory) return std::move(memory).error();
-  Result<Status> got = group_.recv(memory->data(), buffer.bytes(), from, tag);
-  if (!got) return got;
-  DeviceCompletion placed;
-  buffer.adapter()->place(memory->data(), buffer.at(), static_cast<std::size_t>(got->bytes), buffer.stream(), placed);
-  if (auto result = wait_for(*buffer.adapter(), placed); !result) return std::move(result).error();
-  return got;
+  return start_recv(buffer, from, tag).wait(group_.config().p2p_timeout);
 }
 
 }  // namespace nexar

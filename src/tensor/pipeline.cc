@@ -173,7 +173,7 @@ bool Pipeline::is_under_way() const {
 void Pipeline::end() {
   slots_.clear();
   released_ = placing_ = started_ = staging_;
-  result_.emplace(error_ ? Result<void>(*error_) : Result<void>());
+  result_.emplace(error_ ? Result<Status>(*error_) : Result<Status>(Status{}));
 }
 
 void Pipeline::cancel(const Error& reason) {

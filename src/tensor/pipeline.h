@@ -58,7 +58,7 @@ class Pipeline final : public runtime::Program {
   bool step(bool first) override;
   bool is_polled() const override;
   bool has_begun() const override { return !pieces_.agree && begun_ == pieces_.count; }
-  const std::optional<Result<void>>& result() const override { return result_; }
+  const std::optional<Result<Status>>& result() const override { return result_; }
   void cancel(const Error& reason) override;
 
  private:
@@ -97,7 +97,7 @@ class Pipeline final : public runtime::Program {
   std::vector<std::unique_ptr<Slot>> slots_;
   std::optional<Operation> agreement_;
   std::optional<Error> error_;  // from here on nothing new is staged, started or placed
-  std::optional<Result<void>> result_;
+  std::optional<Result<Status>> result_;
 
   // Each piece passes these in order; a count is of the pieces that have.
   std::uint64_t staging_ = 0;

@@ -39,7 +39,8 @@ Operation::Operation(Area& area, const Call& call) : area_(area), call_(call), p
 void Operation::settle_way() {
   if (!pattern_.publishes) published_ = pattern_.rounds;
   if (pattern_.bytes_max() < Streaming::kFrom || area_.streaming() == nullptr) return;
-  trial_ = area_.streaming()->begin({call_.operation, lends_, pattern_.bytes_max()}, {pattern_.streams_in, pattern_.streams_out});
+  const OperationId operation = call_.pieces.empty() ? call_.operation : OperationId::kAllReduceBucketed;
+  trial_ = area_.streaming()->begin({operation, lends_, pattern_.bytes_max()}, {pattern_.streams_in, pattern_.streams_out});
   pattern_.streams_in = trial_->way().in;
   pattern_.streams_out = trial_->way().out;
 }
@@ -62,7 +63,7 @@ bool Operation::agree() {
 }
 
 void Operation::lend() {
-  if (!pattern_.publishes) return;
+  if (!pattern_.publishes || !call_.pieces.empty()) return;
   const std::uint64_t bytes = pattern_.count * pattern_.element;
   if (pattern_.take == Take::kReduce && !call_.op && pattern_.ranks > 2) return;  // a user op may not overwrite what it reads
   // Where the result may replace values that peers have not read yet, they read a copy.

@@ -87,7 +87,13 @@ class Operation {
   void copy_out(std::uint64_t round);
   void gather_slices(std::uint64_t round);
   bool reduce(std::uint64_t round, Part part, std::byte* out);
+  bool reduce_stretch(std::uint64_t round, Part part, const std::byte* own, std::byte* out, bool into_result);
   void move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const;
+
+  // Calls work(memory, offset, count) for each stretch of elements `part` of a buffer that lies in one piece; `offset` elements of the part
+  // come before it. The buffer is `whole`, or the call's pieces.
+  template <typename Byte, typename Work>
+  void for_each_stretch(Byte* whole, Part part, Work work) const;
 
   // Where the element `first` of this rank's block of what `rank` has published in `round` is.
   const std::byte* source(Rank rank, std::uint64_t round, std::uint64_t first) const;

@@ -1,4 +1,5 @@
 // What an operation does with memory: copies in, reduces, copies out.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -22,6 +23,20 @@ const std::byte* Operation::source(Rank rank, std::uint64_t round, std::uint64_t
   return slot(rank, round) + (block * pattern_.chunk + first) * pattern_.element;
 }
 
+template <typename Byte, typename Work>
+void Operation::for_each_stretch(Byte* whole, Part part, Work work) const {
+  if (call_.pieces.empty()) return work(whole + part.first * pattern_.element, std::uint64_t{0}, part.count);
+  auto next = std::upper_bound(call_.pieces.begin(), call_.pieces.end(), part.first,
+                               [](std::uint64_t first, const Piece& piece) { return first < piece.first; });
+  for (std::uint64_t offset = 0; offset < part.count; ++next) {
+    const Piece& piece = *(next - 1);
+    const std::uint64_t first = part.first + offset;
+    const std::uint64_t count = std::min((next == call_.pieces.end() ? pattern_.count : next->first) - first, part.count - offset);
+    work(piece.data + (first - piece.first) * pattern_.element, offset, count);
+    offset += count;
+  }
+}
+
 void Operation::move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const {
   if (to == from || elements == 0) return;
   if (streams)
@@ -33,10 +48,13 @@ void Operation::move(std::byte* to, const std::byte* from, std::uint64_t element
 void Operation::copy_in(std::uint64_t round) {
   const Part part = pattern_.part(round);
   if (part.count == 0) return;
-  const auto* from = static_cast<const std::byte*>(call_.send) + part.first * pattern_.element;
-  std::byte* to = slot(area_.rank(), round);
+  std::byte* slot_of_round = slot(area_.rank(), round);
   const auto copy = [&](std::uint64_t to_element, std::uint64_t from_element, std::uint64_t count) {
-    move(to + to_element * pattern_.element, from + from_element * pattern_.element, count, pattern_.streams_in);
+    std::byte* to = slot_of_round + to_element * pattern_.element;
+    for_each_stretch(static_cast<const std::byte*>(call_.send), {part.first + from_element, count},
+                     [&](const std::byte* from, std::uint64_t offset, std::uint64_t elements) {
+                       move(to + offset * pattern_.element, from, elements, pattern_.streams_in);
+                     });
   };
   if (pattern_.blocks > 1) {
     for (Rank block = 0; block < pattern_.blocks; ++block)
@@ -68,7 +86,22 @@ void Operation::copy_out(std::uint64_t round) {
 // Into `out`, or, when that is null, into this round's part of the result.
 bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
   const bool into_result = out == nullptr;
-  if (into_result) out = static_cast<std::byte*>(call_.recv) + (pattern_.part(round).first + part.first) * pattern_.element;
+  const std::uint64_t first = pattern_.part(round).first + part.first;
+  if (call_.pieces.empty()) {
+    if (into_result) out = static_cast<std::byte*>(call_.recv) + first * pattern_.element;
+    return reduce_stretch(round, part, source(area_.rank(), round, part.first), out, into_result);
+  }
+  bool goes_on = true;
+  for_each_stretch(static_cast<std::byte*>(call_.recv), {first, part.count}, [&](std::byte* piece, std::uint64_t offset, std::uint64_t count) {
+    const std::byte* own = pattern_.own_from_slot ? source(area_.rank(), round, part.first + offset) : piece;
+    std::byte* to = into_result ? piece : out + offset * pattern_.element;
+    goes_on = goes_on && reduce_stretch(round, {part.first + offset, count}, own, to, into_result);
+  });
+  return goes_on;
+}
+
+// What lies in one piece, of which this rank's values are at `own`.
+bool Operation::reduce_stretch(std::uint64_t round, Part part, const std::byte* own, std::byte* out, bool into_result) {
   if (pattern_.sources.size() == 0) {
     if (call_.op) error_ = reduce::fill_identity(call_.type, *call_.op, out, part.count);
   } else if (part.count > 0) {
@@ -76,16 +109,15 @@ bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
     if (pattern_.tiny && pattern_.blocks == 1) {
       const unsigned slot = Area::slot_of(at(round));
       for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
-        sources[static_cast<std::size_t>(rank)] = area_.header(rank, slot).payload;
-      if (pattern_.sources.contains(area_.rank())) sources[static_cast<std::size_t>(area_.rank())] = source(area_.rank(), round, 0);
+        sources[static_cast<std::size_t>(rank)] = area_.header(rank, slot).payload + part.first * pattern_.element;
     } else {
       for (Rank rank = pattern_.sources.first; rank < pattern_.sources.end; ++rank)
         sources[static_cast<std::size_t>(rank)] = source(rank, round, part.first);
     }
+    if (pattern_.sources.contains(area_.rank())) sources[static_cast<std::size_t>(area_.rank())] = own;
     const auto n = static_cast<std::size_t>(pattern_.sources.size());
     // What replaces its own source has been read into the cache already.
-    const bool replaces = out == source(area_.rank(), round, part.first);
-    const bool streams = into_result || loan_.output.lent != 0 ? pattern_.streams_out && !replaces : pattern_.streams_in;
+    const bool streams = into_result || loan_.output.lent != 0 ? pattern_.streams_out && out != own : pattern_.streams_in;
     error_ = call_.reducer->combine_many(std::span(sources).first(n), out, part.count, n,
                                          streams ? reduce::Store::kStreaming : reduce::Store::kCached);
   }
@@ -96,13 +128,15 @@ bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
 
 void Operation::gather_slices(std::uint64_t round) {
   const Part part = pattern_.part(round);
-  auto* to = static_cast<std::byte*>(call_.recv) + part.first * pattern_.element;
   for (Rank rank = 0; rank < pattern_.ranks; ++rank) {
     const Part slice = pattern_.slice(round, rank);
     const std::byte* result = found_[static_cast<std::size_t>(rank)].output;
     const std::byte* from =
         result != nullptr ? result + (part.first + slice.first) * pattern_.element : slot(rank, round) + slice.first * pattern_.element;
-    move(to + slice.first * pattern_.element, from, slice.count, pattern_.streams_out);
+    for_each_stretch(static_cast<std::byte*>(call_.recv), {part.first + slice.first, slice.count},
+                     [&](std::byte* to, std::uint64_t offset, std::uint64_t count) {
+                       move(to, from + offset * pattern_.element, count, pattern_.streams_out);
+                     });
   }
 }
 

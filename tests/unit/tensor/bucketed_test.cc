@@ -1,13 +1,18 @@
 // Many tensors in few operations.
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "nexar/gradient_bucketer.h"
 #include "nexar/node.h"
+#include "nexar/small_float.h"
 #include "tensor/ranks.h"
 
 namespace nexar {
@@ -89,9 +94,24 @@ TEST_P(BucketedTest, NeighboursInMemoryAndLargeOnesAreNotCopied) {
   });
 }
 
+TEST_P(BucketedTest, ByAnOpOfTheApplicationsAndByANamedAlgorithm) {
+  const UserOp add = user_op<std::int32_t>("add", true, [](auto left, auto right, auto out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = left[i] + right[i];
+  });
+  on_all_ranks(nodes, [&](const Group& world) {
+    Tensors by_op(world.rank(), {5, 70000, 3, 1});
+    ASSERT_TRUE(world.all_reduce_bucketed(by_op.views, DataType::kI32, add));
+    by_op.expect_sums(world.size());
+    Tensors by_name(world.rank(), {5, 70000, 3, 1});
+    ASSERT_TRUE(world.all_reduce_bucketed(by_name.views, DataType::kI32, ReduceOp::kSum, {.algorithm = "ring"}));
+    by_name.expect_sums(world.size());
+  });
+}
+
 TEST(Bucketed, MoreThanFitsIsReducedAPartAtATime) {
   LocalOptions options;
   options.config.memory_budget = 80 << 20;  // four runs of 16 MiB, and no more
+  options.config.transport = Transport::kNet;
   const std::vector<Node> nodes = Node::local(2, options).value();
   on_all_ranks(nodes, [](const Group& world) {
     Tensors tensors(world.rank(), std::vector<std::uint64_t>(100, 250000));  // 95 MiB
@@ -165,21 +185,26 @@ TEST(Bucketed, AnErrorInTheArgumentsOfOneRankIsNamedOnAllAndTheGroupGoesOn) {
 }
 
 TEST(Bucketed, ABucketerThatIsDroppedGivesTheTensorsBack) {
-  const std::vector<Node> nodes = Node::local(2).value();
-  const Group world = nodes[0].world();
-  {
-    std::vector<std::int32_t> memory(2000, 1);
-    GradientBucketer bucketer(world, DataType::kI32, ReduceOp::kSum, {.bucket_bytes = 4000});
-    ASSERT_TRUE(bucketer.add(memory.data(), 600));
-    ASSERT_TRUE(bucketer.add(memory.data() + 700, 600));
-    EXPECT_EQ(bucketer.in_flight(), 1u);
-    EXPECT_GT(world.pool()->counters().in_use, 0u);
+  for (const Transport transport : {Transport::kShm, Transport::kNet}) {
+    LocalOptions options;
+    options.config.transport = transport;
+    const std::vector<Node> nodes = Node::local(2, options).value();
+    const Group world = nodes[0].world();
+    {
+      std::vector<std::int32_t> memory(2000, 1);
+      GradientBucketer bucketer(world, DataType::kI32, ReduceOp::kSum, {.bucket_bytes = 4000});
+      ASSERT_TRUE(bucketer.add(memory.data(), 600));
+      ASSERT_TRUE(bucketer.add(memory.data() + 700, 600));
+      EXPECT_EQ(bucketer.in_flight(), 1u);
+      EXPECT_EQ(world.pool()->counters().in_use > 0, transport == Transport::kNet);
+    }
+    EXPECT_EQ(world.pool()->counters().in_use, 0u);
   }
-  EXPECT_EQ(world.pool()->counters().in_use, 0u);
 }
 
 TEST(Bucketed, ANodesPoolMayBeShared) {
   LocalOptions options;
+  options.config.transport = Transport::kNet;
   options.pool = BufferPool::make(1 << 20);
   const std::vector<Node> nodes = Node::local(3, options).value();
   on_all_ranks(nodes, [](const Group& world) {
@@ -190,6 +215,72 @@ TEST(Bucketed, ANodesPoolMayBeShared) {
   EXPECT_EQ(options.pool->counters().taken, 3u);
   EXPECT_EQ(options.pool->counters().in_use, 0u);
 }
+
+// Small whole numbers, whose sums of four are exact in every type.
+template <typename T>
+T value(std::uint64_t number) {
+  return T(static_cast<float>(number));
+}
+
+template <typename T>
+void expect_the_same_as_of_one_buffer(const Group& world, DataType type, const std::vector<std::uint64_t>& counts, bool blocks) {
+  std::deque<std::vector<T>> tensors;
+  std::vector<TensorView> views;
+  std::vector<T> whole, sum;
+  for (const std::uint64_t count : counts) {
+    std::vector<T>& tensor = tensors.emplace_back();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto given = [&](Rank rank) { return (whole.size() * 7 + i * 3 + static_cast<std::uint64_t>(rank)) % 50; };
+      tensor.push_back(value<T>(given(world.rank())));
+      std::uint64_t total = 0;
+      for (Rank rank = 0; rank < world.size(); ++rank) total += given(rank);
+      sum.push_back(value<T>(total));
+    }
+    whole.insert(whole.end(), tensor.begin(), tensor.end());
+    views.push_back({tensor.data(), count});
+  }
+  if (blocks)
+    ASSERT_TRUE(world.all_reduce_bucketed(views, type, ReduceOp::kSum));
+  else
+    ASSERT_TRUE(world.start_all_reduce_bucketed(views, type, ReduceOp::kSum).wait());
+  ASSERT_TRUE(world.all_reduce(whole.data(), whole.data(), whole.size(), type, ReduceOp::kSum));
+  ASSERT_EQ(std::memcmp(whole.data(), sum.data(), sum.size() * sizeof(T)), 0);
+  std::size_t at = 0;
+  for (const std::vector<T>& tensor : tensors) {
+    ASSERT_EQ(std::memcmp(tensor.data(), sum.data() + at, tensor.size() * sizeof(T)), 0) << "the tensor that begins at element " << at;
+    at += tensor.size();
+  }
+}
+
+class BucketedLists : public testing::TestWithParam<std::tuple<int, Transport>> {};
+
+TEST_P(BucketedLists, OfAnySizesGiveWhatOneBufferGives) {
+  LocalOptions options;
+  options.config.transport = std::get<1>(GetParam());
+  const std::vector<Node> nodes = Node::local(std::get<0>(GetParam()), options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    std::mt19937_64 random(7);  // the same lists on all ranks
+    for (int list = 0; list < 24; ++list) {
+      std::vector<std::uint64_t> counts(random() % 40);
+      for (std::uint64_t& count : counts)
+        count = std::vector<std::uint64_t>{0, 1, 2 * (random() % 500) + 1, random() % 20000}[random() % 4];
+      if (list == 0) counts.assign(70, 65001);       // more than one run: 17 MiB of f32
+      if (list == 1) counts = {5, 300000, 1, 7, 9};  // of which one is a run of its own
+      const bool blocks = list % 2 == 0;
+      switch (list % 3) {
+        case 0: expect_the_same_as_of_one_buffer<float>(world, DataType::kF32, counts, blocks); break;
+        case 1: expect_the_same_as_of_one_buffer<std::int32_t>(world, DataType::kI32, counts, blocks); break;
+        default: expect_the_same_as_of_one_buffer<bf16>(world, DataType::kBf16, counts, blocks);
+      }
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, BucketedLists, testing::Combine(testing::Range(1, 5), testing::Values(Transport::kShm, Transport::kNet)),
+                         [](const auto& ranks) {
+                           return std::to_string(std::get<0>(ranks.param)) + (std::get<1>(ranks.param) == Transport::kShm ? "Shm" : "Net");
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Ranks, BucketedTest, testing::Values(1, 2, 3, 5), [](const auto& ranks) { return std::to_string(ranks.param); });
 

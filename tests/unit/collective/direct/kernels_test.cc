@@ -1,4 +1,7 @@
 // Every kernel against the oracle, all ranks' machines stepped by one thread in a random order.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -17,15 +20,48 @@ namespace {
 using collective::direct::Call;
 using collective::direct::Operation;
 using collective::direct::Outcome;
+using collective::direct::Piece;
+
+// The buffer of a call in place, cut anywhere, with each piece in memory of its own.
+class Scattered {
+ public:
+  Scattered(Call& call, std::mt19937_64& random) : element_(size_of(call.type)), whole_(static_cast<std::byte*>(call.recv)) {
+    const std::uint64_t longest = std::uint64_t{1} << random() % 16;
+    for (std::uint64_t first = 0; first < call.count;) {
+      const std::uint64_t count = std::min(1 + random() % longest, call.count - first);
+      const std::byte* begin = whole_ + first * element_;
+      memory_.emplace_back(begin, begin + count * element_);
+      pieces_.push_back({memory_.back().data(), first});
+      first += count;
+    }
+    if (pieces_.empty()) return;
+    call.send = call.recv = nullptr;
+    call.pieces = pieces_;
+  }
+
+  void put_back() const {
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+      std::memcpy(whole_ + pieces_[i].first * element_, memory_[i].data(), memory_[i].size());
+  }
+
+ private:
+  std::size_t element_;
+  std::byte* whole_;
+  std::deque<std::vector<std::byte>> memory_;
+  std::vector<Piece> pieces_;
+};
 
 class Kernels : public testing::TestWithParam<Rank> {
  protected:
   // Enters and steps the ranks in an order that `random_` gives, until all are done; some ranks may be in the call before others come.
-  void check(const Case& what) {
+  void check(const Case& what, bool in_pieces = false) {
     CaseMemory memory(what, random_());
     std::vector<Call> calls;
     for (Rank rank = 0; rank < what.ranks; ++rank) calls.push_back(memory.call(rank, sequence_));
     ++sequence_;
+    std::deque<Scattered> scattered;
+    if (in_pieces)
+      for (Call& call : calls) scattered.emplace_back(call, random_);
     std::vector<std::unique_ptr<Operation>> operations(calls.size());
     std::size_t left = calls.size();
     for (std::uint64_t steps = 0; left > 0; ++steps) {
@@ -40,6 +76,7 @@ class Kernels : public testing::TestWithParam<Rank> {
       }
     }
     done_.assign(done_.size(), false);
+    for (const Scattered& one : scattered) one.put_back();
     for (Rank rank = 0; rank < what.ranks; ++rank) ASSERT_EQ(memory.wrong_at(rank), "");
   }
 
@@ -106,6 +143,24 @@ TEST_P(Kernels, CutLargeBuffersIntoRounds) {
         const bool in_place = operation != OperationId::kAllToAll && random_() % 2 == 0;
         check({operation, type, ReduceOp::kSum, count, GetParam(), has_root(operation) ? root : 0, in_place});
         if (HasFatalFailure()) return;
+      }
+    }
+}
+
+// Of which every rank has others.
+TEST_P(Kernels, ReduceWhatLiesInPiecesAsInOne) {
+  for (const bool streams : {false, true})
+    for (const std::size_t one_stage : {std::size_t{200}, SIZE_MAX}) {
+      const std::size_t stream = streams ? 0 : SIZE_MAX;
+      use({.one_stage_two_ranks = one_stage, .one_stage = one_stage, .stream_in = stream, .stream_out = stream});
+      for (const DataType type : {DataType::kF32, DataType::kBf16, DataType::kI32, DataType::kU8}) {
+        const std::uint64_t slot = collective::direct::kSlotBytesMin / size_of(type);
+        for (const std::uint64_t count :
+             {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{11}, std::uint64_t{333}, slot + 3, 3 * slot + 7}) {
+          if (count > slot && GetParam() > 4) continue;
+          check({OperationId::kAllReduce, type, ReduceOp::kAvg, count, GetParam(), 0, true}, true);
+          if (HasFatalFailure()) return;
+        }
       }
     }
 }

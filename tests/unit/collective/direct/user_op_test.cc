@@ -10,6 +10,7 @@ namespace {
 
 using collective::direct::Call;
 using collective::direct::Outcome;
+using collective::direct::Piece;
 
 // Neither commutes nor associates: only ((x0 . x1) . x2) ... gives this.
 std::uint32_t digits(std::uint32_t left, std::uint32_t right) { return left * 31 + right; }
@@ -46,7 +47,10 @@ TEST_P(UserOps, SeeTheValuesInRankOrder) {
         std::vector<std::vector<std::uint32_t>> recv(send.size(), std::vector<std::uint32_t>(count));
         world.run([&](Rank rank) {
           const auto at = static_cast<std::size_t>(rank);
-          const Call call = call_of(operation, send[at], in_place ? send[at] : recv[at], reducer);
+          Call call = call_of(operation, send[at], in_place ? send[at] : recv[at], reducer);
+          auto* data = reinterpret_cast<std::byte*>(send[at].data());
+          const Piece pieces[] = {{data, 0}, {data + count / 3 * sizeof(std::uint32_t), count / 3}};
+          if (in_place && operation == OperationId::kAllReduce && count > 2) call.pieces = pieces;
           EXPECT_EQ(run_blocking(world.area(rank), call), Outcome::kDone);
         });
         for (std::size_t rank = 0; rank < send.size(); ++rank)
