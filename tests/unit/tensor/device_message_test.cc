@@ -21,7 +21,7 @@ using test::on_all_ranks;
 using test::Rig;
 using test::sum_of;
 
-constexpr DataType kType = DataType::kI64;
+constexpr DataType kMessageType = DataType::kI64;
 
 class DeviceMessages : public testing::TestWithParam<Transport> {
  protected:
@@ -66,7 +66,7 @@ TEST_P(DeviceMessages, WaitForNoCollective) {
     Rig held(group), rig(group);
     if (held.rank == 1) held.adapter->hold();
     const Buffer<Device> buffer = held.put(given(held.rank, 53));
-    Operation collective = held.group.start_all_reduce(buffer, 53, kType, ReduceOp::kSum);
+    Operation collective = held.group.start_all_reduce(buffer, 53, kMessageType, ReduceOp::kSum);
     const Buffer<Device> room = rig.room(30);
     Operation receive = rig.group.start_recv(room, 1 - rig.rank, 4);
     ASSERT_TRUE(rig.group.start_send(rig.put(given(rig.rank, 30)), 1 - rig.rank, 4).wait());
