@@ -21,9 +21,10 @@ void Streaming::turn(Learned& one, std::uint32_t way, Way tuned) {
     one.best_time = one.tried_time;
   }
   one.tried_time = one.first_time = kNever;
-  if (way > 0) one.tried = one.best;
-  if (way == 1) one.tried.in = !one.tried.in;
-  if (way == 2) one.tried.out = !one.tried.out;
+  if (way == kWays) one.tried = one.best;
+  if (way == 1) one.tried = {!tuned.in, !tuned.out};
+  if (way == 2) one.tried = {!tuned.in, tuned.out};
+  if (way == 3) one.tried = {tuned.in, !tuned.out};
 }
 
 Streaming::Trial Streaming::begin(const Kind& kind, Way tuned) {
