@@ -30,13 +30,15 @@ void Streaming::turn(Learned& one, std::uint32_t way, Way tuned) {
 Streaming::Trial Streaming::begin(const Kind& kind, Way tuned) {
   Learned& one = learned(kind);
   const std::uint32_t call = one.calls++ % kPeriod;
-  if (call <= kTrials && call % kCallsOfWay == 0) turn(one, call / kCallsOfWay, tuned);
+  const std::uint32_t of_way = calls_of_way(kind.bytes);
+  const std::uint32_t trials = kWays * of_way;
+  if (call <= trials && call % of_way == 0) turn(one, call / of_way, tuned);
   Trial trial;
-  const bool hopeless = call % kCallsOfWay > 1 && std::min(one.first_time, one.tried_time) > kHopeless * one.best_time;
+  const bool hopeless = call % of_way > 1 && std::min(one.first_time, one.tried_time) > kHopeless * one.best_time;
   trial.way_ = hopeless ? one.best : one.tried;
-  if (call >= kTrials || hopeless) return trial;
+  if (call >= trials || hopeless) return trial;
   trial.learned_ = &one;
-  trial.is_first_ = call % kCallsOfWay == 0;
+  trial.is_first_ = call % of_way == 0;
   trial.clock_ = &clock_;
   trial.bytes_ = kind.bytes;
   trial.begun_ = clock_.now();

@@ -4,11 +4,11 @@
 // 4 MiB between two ranks took 245 us through the caches and 340 past them, and 560 and 380 in another minute, when its cores had been
 // moved; in a third, 1960 and 275. So the first of every 512 large calls of a kind and size try the ways one after the other:
 //
-//   calls        0 .. 2       3 .. 5                6 .. 8                    9 .. 11                     12 .. 511
+//   calls        0 .. 4       5 .. 9                10 .. 14                  15 .. 19                    20 .. 511
 //   way          as tuned     both the other way    slots the other way       the result the other way    the best of the four
 //
 // All four, because one alone may not pay where both do: 16 MiB among eight ranks took 6.7 ms past the caches, 7.2 with slots through them,
-// and 4.7 with the result through them too.
+// and 4.7 with the result through them too. Calls of 32 MiB and more try each way twice: they take so long that chance has little to say.
 //
 // All ranks make the same calls in the same order, so that they try the same way in the same call without a word about it. Each rank then
 // keeps what was best for it; results do not depend on it.
@@ -42,8 +42,10 @@ class Streaming {
   static constexpr std::uint64_t kFrom = std::uint64_t{1} << 20;
 
   static constexpr std::uint32_t kWays = 4;
-  static constexpr std::uint32_t kCallsOfWay = 3;  // the first of which is not counted: it finds what the way before has left in the caches
-  static constexpr std::uint32_t kTrials = kWays * kCallsOfWay;
+
+  // Calls that try one way, the first of which is not counted: it finds what the way before has left in the caches.
+  static constexpr std::uint32_t calls_of_way(std::uint64_t bytes) { return bytes < (std::uint64_t{32} << 20) ? 5 : 2; }
+  static constexpr std::uint32_t trials(std::uint64_t bytes) { return kWays * calls_of_way(bytes); }
   static constexpr std::uint32_t kPeriod = 512;  // a way that takes twice as long costs a hundredth on the whole
 
   // Another way is worth taking only if it saves this much: less than that is chance.

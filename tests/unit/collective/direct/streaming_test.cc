@@ -37,6 +37,8 @@ class StreamingTest : public testing::Test {
  protected:
   static constexpr Streaming::Kind kKind{OperationId::kAllReduce, false, 4 << 20};
   static constexpr Way kTuned{true, false};
+  static constexpr std::uint32_t kCallsOfWay = Streaming::calls_of_way(kKind.bytes);
+  static constexpr std::uint32_t kTrials = Streaming::trials(kKind.bytes);
 
   // A call that takes as long as `cost` says for its way.
   template <typename Cost>
@@ -55,7 +57,7 @@ class StreamingTest : public testing::Test {
 
   template <typename Cost>
   void learn(Cost cost, const Streaming::Kind& kind = kKind) {
-    for (std::uint32_t i = 0; i < Streaming::kTrials; ++i) call(cost, kind);
+    for (std::uint32_t i = 0; i < kTrials; ++i) call(cost, kind);
   }
 
   TurnedClock clock_;
@@ -67,14 +69,14 @@ TEST_F(StreamingTest, TakesTheFastestOfAllWays) {
     for (const bool out : {false, true}) {
       Streaming fresh(clock_);
       const auto cost = [&](Way way) { return microseconds(100 + (way.in == in ? 0 : 20) + (way.out == out ? 0 : 10)); };
-      for (std::uint32_t i = 0; i < Streaming::kTrials + 5; ++i) {
+      for (std::uint32_t i = 0; i < kTrials + 5; ++i) {
         auto trial = fresh.begin(kKind, kTuned);
         clock_.pass(cost(trial.way()));
         fresh.end(trial);
-        if (i < Streaming::kCallsOfWay) {
+        if (i < kCallsOfWay) {
           EXPECT_EQ(trial.way(), kTuned);
         }
-        if (i >= Streaming::kTrials) {
+        if (i >= kTrials) {
           EXPECT_EQ(trial.way(), (Way{in, out})) << i;
         }
       }
@@ -97,7 +99,7 @@ TEST_F(StreamingTest, StaysAsTunedWhenAnotherWayIsHardlyFaster) {
 TEST_F(StreamingTest, OneGoodCallOfAWayIsEnough) {
   int calls = 0;
   const auto cost = [&](Way way) {
-    const bool disturbed = calls++ % static_cast<int>(Streaming::kCallsOfWay) != 1;  // one of the calls that count
+    const bool disturbed = calls++ % static_cast<int>(kCallsOfWay) != 1;  // one of the calls that count
     return microseconds((way.in ? 1000 : 800) + (disturbed ? 50'000 : 0));
   };
   learn(cost);
@@ -107,7 +109,7 @@ TEST_F(StreamingTest, OneGoodCallOfAWayIsEnough) {
 TEST_F(StreamingTest, TheFirstCallOfAWayDoesNotCount) {
   int calls = 0;
   const auto cost = [&](Way way) {
-    return microseconds(calls++ % static_cast<int>(Streaming::kCallsOfWay) == 0 && way != kTuned ? 1 : way == kTuned ? 1000 : 1100);
+    return microseconds(calls++ % static_cast<int>(kCallsOfWay) == 0 && way != kTuned ? 1 : way == kTuned ? 1000 : 1100);
   };
   learn(cost);
   EXPECT_EQ(call([](Way) { return microseconds(1); }), kTuned);
@@ -115,13 +117,13 @@ TEST_F(StreamingTest, TheFirstCallOfAWayDoesNotCount) {
 
 TEST_F(StreamingTest, PeersThatComeLateDoNotCount) {
   const auto cost = [&](Way way) { return microseconds(way.in ? 1000 : 800); };
-  for (std::uint32_t i = 0; i < Streaming::kTrials; ++i) call(cost, kKind, microseconds(i < Streaming::kCallsOfWay ? 10 : 100'000));
+  for (std::uint32_t i = 0; i < kTrials; ++i) call(cost, kKind, microseconds(i < kCallsOfWay ? 10 : 100'000));
   EXPECT_FALSE(call(cost).in);
 }
 
 TEST_F(StreamingTest, CallsThatFailTeachNothing) {
   const auto fast_if_it_fails = [&](Way way) { return microseconds(way == kTuned ? 1000 : 1); };
-  for (std::uint32_t i = 0; i < Streaming::kTrials; ++i) {
+  for (std::uint32_t i = 0; i < kTrials; ++i) {
     auto trial = streaming_.begin(kKind, kTuned);
     clock_.pass(fast_if_it_fails(trial.way()));
     if (trial.way() == kTuned) streaming_.end(trial);
@@ -144,7 +146,7 @@ TEST_F(StreamingTest, TriesAgainLater) {
   const auto past_is_slow = [&](Way way) { return microseconds(way.in ? 1000 : 800); };
   const auto past_is_fast = [&](Way way) { return microseconds(way.in ? 1000 : 1500); };
   learn(past_is_slow);
-  for (std::uint32_t i = Streaming::kTrials; i < Streaming::kPeriod; ++i) {
+  for (std::uint32_t i = kTrials; i < Streaming::kPeriod; ++i) {
     EXPECT_FALSE(call(past_is_fast).in) << "not before the period is over";
   }
   learn(past_is_fast);
@@ -175,7 +177,7 @@ TEST_F(StreamingTest, RanksTryTheSameWayInTheSameCall) {
   constexpr Rank kRanks = 3;
   DirectWorld world(kRanks, 1, collective::direct::kSlotBytesMin, {}, {}, &clock_);
   std::set<std::pair<bool, bool>> ways;
-  for (Sequence sequence = 1; sequence <= Streaming::kTrials + 2; ++sequence) {
+  for (Sequence sequence = 1; sequence <= kTrials + 2; ++sequence) {
     CaseMemory memory({OperationId::kAllGather, DataType::kI64, ReduceOp::kSum, Streaming::kFrom / 8 / kRanks + 1, kRanks}, sequence);
     std::vector<Call> calls;
     std::vector<std::unique_ptr<Operation>> operations;
