@@ -127,7 +127,7 @@ class RankRun {
     const bool blocks = options_.operation == OperationId::kReduceScatter || options_.operation == OperationId::kAllToAll ||
                         options_.operation == OperationId::kAllGather;
     const std::uint64_t count = std::max<std::uint64_t>(1, bytes / sizeof(float) / (blocks ? n : 1));
-    const int warm_up = bytes < (1 << 20) ? 50 : static_cast<int>(Streaming::kTrials) + 2;
+    const int warm_up = bytes < (1 << 20) ? 50 : static_cast<int>(Streaming::trials(bytes)) + 2;
     const auto begin = now();
     for (int i = 0; i < warm_up; ++i) once(count);
     const double each = static_cast<double>((now() - begin).count()) / 1e3 / warm_up;
