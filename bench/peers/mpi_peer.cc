@@ -21,7 +21,7 @@ void must(int status, const char* call) {
   if (status != MPI_SUCCESS) throw std::runtime_error(std::string(call) + " failed");
 }
 
-constexpr unsigned kSecondsToEnd = 10;
+constexpr unsigned kSecondsToEnd = 5;
 
 int count_of(std::uint64_t count) {
   if (count > INT_MAX) throw std::runtime_error("MPI counts elements in an int");

@@ -32,6 +32,7 @@ class Path {
   }
   bool has_struck() const { return struck_; }
   std::size_t connections() const { return connections_.size(); }
+  std::size_t passed(std::size_t connection) const { return connections_[connection].there.passed + connections_[connection].back.passed; }
 
   Fault fault = Fault::kNone;
   std::vector<std::size_t> faults;  // after so many bytes of the first, second, ... connection, in either direction
@@ -237,6 +238,22 @@ TEST_F(LanesTest, OpenWhenALargeTransferWantsThemAndCarryTheNext) {
   EXPECT_GE(high->lanes().traffic.bytes_sent, 8u << 20);
   EXPECT_EQ(low->lanes().reason, "");
   EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u);
+}
+
+TEST_F(LanesTest, OneCarriesAndTheOtherWaitsUntilItIsNeeded) {
+  path.fault = Path::Fault::kCut;
+  path.faults = {4u << 20, 4u << 20};  // only one gets that far
+  link();
+  open_lanes();
+  ASSERT_EQ(path.connections(), 2u);
+  transfer(*low, *high, 2u << 20, 2);
+  transfer(*high, *low, 2u << 20, 3);
+  const auto [spare, busy] = std::minmax({path.passed(0), path.passed(1)});
+  EXPECT_GE(busy, 4u << 20);
+  EXPECT_LT(spare, 4096u) << "what a lane's opening takes";
+  transfer(*low, *high, 4u << 20, 4);  // in which the busy one is cut
+  EXPECT_TRUE(path.has_struck());
+  EXPECT_GE(std::min(path.passed(0), path.passed(1)), 1u << 20) << "the spare lane has carried the rest";
 }
 
 class LanesInTrouble : public LanesTest, public testing::WithParamInterface<int> {};

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nexar/info.h"
+
 namespace nexar {
 namespace {
 
@@ -55,6 +57,36 @@ TEST(Node, EveryRankReachesEveryOther) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// Bytes that rank 0 of `ranks` sends by TCP lanes to rank 1 of a message of so many.
+std::uint64_t sent_by_lanes(int ranks, std::size_t bytes) {
+  LocalOptions options;
+  options.config.transport = Transport::kNet;
+  const std::vector<Node> nodes = Node::local(ranks, options).value();
+  const auto bulk = [&] { return nodes[0].counters().value().peers[1].bulk; };
+  const auto exchange = [&](std::size_t size) {
+    const std::vector<std::byte> out = pattern(size, 1);
+    std::vector<std::byte> in(size);
+    Operation received = nodes[1].world().start_recv(in.data(), size, 0, 1);
+    nodes[0].world().send(out.data(), size, 1, 1).value();
+    received.wait().value();
+    EXPECT_EQ(in, out);
+  };
+  const auto limit = std::chrono::steady_clock::now() + 30s;
+  while (bulk().tcp_lanes == 0 && std::chrono::steady_clock::now() < limit) exchange(2u << 20);
+  EXPECT_GT(bulk().tcp_lanes, 0) << bulk().reason;
+  const std::uint64_t before = bulk().tcp_bytes_sent;
+  exchange(bytes);
+  return bulk().tcp_bytes_sent - before;
+}
+
+TEST(Node, LanesCarryLargerMessagesWhereRanksOutnumberCores) {
+  const int cores = info().cores;
+  if (cores < 2 || cores > 16) GTEST_SKIP() << "so many ranks need as many cores, and one more than cores";
+  EXPECT_GE(sent_by_lanes(2, 512u << 10), 512u << 10);
+  EXPECT_LT(sent_by_lanes(cores + 1, 512u << 10), 4096u);
+  EXPECT_GE(sent_by_lanes(cores + 1, 1u << 20), 1u << 20);
 }
 
 TEST(Node, MessagesOfEverySizeGoBothWaysAtOnce) {
