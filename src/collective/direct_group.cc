@@ -129,7 +129,7 @@ bool DirectGroup::step() {
     const direct::Outcome outcome = running_->step();
     if (running_->rounds_done() != done) {
       moved = true;
-      member.on_direct_progress();
+      ++moves_;
     }
     if (outcome == direct::Outcome::kWaiting) {
       if (member.waits_for(running_->blocked_on())) return moved;

@@ -84,7 +84,6 @@ class DirectGroup {
   class Member {
    public:
     virtual ~Member() = default;
-    virtual void on_direct_progress() = 0;
     // Nothing can be done before that rank does something. False when it never will, and the member has left.
     virtual bool waits_for(Rank rank) = 0;
     virtual void on_direct_end(DirectEnd end) = 0;
@@ -102,6 +101,9 @@ class DirectGroup {
 
   // Whether it waits for what others do in the area.
   bool is_waiting() const { return running_ != nullptr; }
+
+  // Counts whatever comes forward in the area. Members have their turn one after the other: as long as one of them moves, all do.
+  std::uint64_t moves() const { return moves_; }
 
   // How far a member is, whose turn it is or not.
   wire::Progress progress(const Member& member) const;
@@ -145,6 +147,7 @@ class DirectGroup {
   std::deque<Entry> queue_;
   direct::Operation* running_ = nullptr;  // of the first: own_, or what a caller began
   std::optional<direct::Operation> own_;
+  std::uint64_t moves_ = 0;
 };
 
 }  // namespace nexar::collective

@@ -30,6 +30,7 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   if (is_late && !in_memory_) ask_early_ones();
   if (in_memory_) {
     call.ran = {kInMemory};
+    moves_seen_ = group.direct->moves();
     group.direct->enter(*this, direct_call_, call.begun);
   } else {
     next_stage();

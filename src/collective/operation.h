@@ -87,7 +87,6 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   void on_failed(const Error& error) override;
 
   // DirectGroup::Member (operation_direct.cc)
-  void on_direct_progress() override { moved_ = true; }
   bool waits_for(Rank rank) override;
   void on_direct_end(DirectEnd end) override;
 
@@ -121,6 +120,7 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
 
   bool in_memory_ = false;              // it runs in the group's area
   direct::Call direct_call_{};          // then
+  std::uint64_t moves_seen_ = 0;        // of all that are in the area
   std::optional<Rank> settles_with_{};  // it is over there, for a reason that this rank knows
   bool lent_ = false;                   // it did not succeed there, and others may still read memory that it has lent
 

@@ -16,6 +16,7 @@ base::Time Operation::tick(base::Time now) {
   for (std::size_t i = unheard_.size(); i-- > 0;)
     if (around_.port.departure(group_->members[static_cast<std::size_t>(unheard_[i])]) != nullptr) heard_of(unheard_[i]);
   if (call_ == nullptr) return base::Time::max();
+  if (in_memory_ && std::exchange(moves_seen_, group_->direct->moves()) != group_->direct->moves()) moved_ = true;
   if (std::exchange(moved_, false)) {
     last_moved_ = now;
     next_probe_ = now + kProbeAfter;

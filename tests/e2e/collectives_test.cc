@@ -105,6 +105,27 @@ TEST(Collectives, ManyInFlightEndInAnotherOrder) {
   });
 }
 
+// In memory calls have their turn one after the other, and the last waits for longer than any of them may stand still.
+TEST(Collectives, WaitForTheirTurnWithoutGivingUp) {
+  Config config;
+  config.transport = Transport::kShm;
+  config.progress_timeout = 2s;
+  Ranks ranks(2, config);
+  ranks.run([&](const Group& world) {
+    constexpr std::size_t kCalls = 12;
+    const bool is_slow = world.rank() == 1;
+    const UserOp slow_sum = user_op<std::int32_t>("slow_sum", true, [=](auto left, auto right, auto out) {
+      if (is_slow) std::this_thread::sleep_for(250ms);  // so that the other asks what has become of it
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = left[i] + right[i];
+    });
+    std::vector<std::int32_t> values(kCalls, world.rank() + 1);
+    std::vector<Operation> operations;
+    for (std::int32_t& value : values) operations.push_back(world.start_all_reduce(&value, &value, 1, DataType::kI32, slow_sum));
+    for (Operation& operation : operations) operation.wait().value();
+    EXPECT_EQ(values, std::vector<std::int32_t>(kCalls, 3));
+  });
+}
+
 // A rank that is ahead uses up all the credit there is with operations that the other has not entered; what the other needs comes all the
 // same, in whatever order it needs it.
 TEST(Collectives, ARankThatIsFarAheadHoldsNobodyUp) {
