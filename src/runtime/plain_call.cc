@@ -145,8 +145,8 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
       if (direct.fits(there)) {
         there.sequence = direct.take_number(known->call);
         collective::direct::Operation operation(direct.area(), there);
-        const auto outcome =
-            collective::direct::run_while_moving(operation, direct.spin(), kSpinsOfDirect * core.config().spin, io::real_clock());
+        const auto outcome = collective::direct::run_while_moving(operation, direct.spin(), direct.offers(),
+                                                                  kSpinsOfDirect * core.config().spin, io::real_clock());
         if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
         direct.done();
         return {};

@@ -1,5 +1,7 @@
 #include "collective/direct/run.h"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -19,7 +21,24 @@ void relax() {
 #endif
 }
 
+// Longer than another rank has a core before it waits and offers it itself.
+constexpr base::Duration kDear = std::chrono::milliseconds(1);
+constexpr std::uint32_t kPauseMin = 64;  // a millisecond of waiting, or less
+constexpr std::uint32_t kPauseMax = 64 * 1024;
+
 }  // namespace
+
+void Offers::make(Spin spin, const io::Clock& clock) {
+  if (spin.crowded) return std::this_thread::yield();
+  if (left_out_ > 0) {
+    --left_out_;
+    return;
+  }
+  const base::Time before = clock.now();
+  std::this_thread::yield();
+  pause_ = clock.now() - before >= kDear ? std::clamp(2 * pause_, kPauseMin, kPauseMax) : pause_ / 2;
+  left_out_ = pause_;
+}
 
 Outcome run(Operation& operation, Patience& patience, Spin spin) {
   std::uint64_t looks = 0;
@@ -38,7 +57,7 @@ Outcome run(Operation& operation, Patience& patience, Spin spin) {
 }
 
 // The clock is not read before some polls were in vain: most tiny calls end without it.
-Outcome run_while_moving(Operation& operation, Spin spin, base::Duration idle, const io::Clock& clock) {
+Outcome run_while_moving(Operation& operation, Spin spin, Offers& offers, base::Duration idle, const io::Clock& clock) {
   std::optional<base::Time> idle_since;
   std::uint64_t done = operation.rounds_done();
   for (std::uint32_t polls = 0;;) {
@@ -52,7 +71,7 @@ Outcome run_while_moving(Operation& operation, Spin spin, base::Duration idle, c
     done = operation.rounds_done();
     if (!idle_since) idle_since = now;
     if (now - *idle_since >= idle) return Outcome::kWaiting;
-    std::this_thread::yield();
+    offers.make(spin, clock);
   }
 }
 
