@@ -62,7 +62,7 @@ class DirectGroup {
   direct::Owner& owner() { return owner_; }
   direct::Area& area() { return area_; }
   direct::Spin spin() const { return spin_; }
-  direct::Offers& offers() { return offers_; }  // Thread: whose turn it is to call.
+  io::CoreOffers& offers() { return offers_; }  // Thread: whose turn it is to call.
   RecentCalls& recent() { return recent_; }
   bool fits(const direct::Call& call) const;
 
@@ -138,7 +138,7 @@ class DirectGroup {
   OthersBell bell_;
   direct::Area area_;
   const direct::Spin spin_;
-  direct::Offers offers_;
+  io::CoreOffers offers_;
   direct::Owner owner_;
   RecentCalls recent_;
   std::atomic<Sequence>& last_entered_;

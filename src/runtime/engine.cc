@@ -23,7 +23,7 @@ constexpr Duration kLongestWait = std::chrono::hours(1);
 
 // While it spins a thread offers its core to others every so many turns: whoever it waits for may be queued on the same one, and would
 // otherwise get it only when the spinning ends. Seldom enough not to be seen where there are cores for all.
-constexpr std::uint64_t kTurnsPerYield = 16;
+constexpr std::uint64_t kTurnsPerOffer = 16;
 
 // Set while this thread turns a loop. One mark for all engines: a callback of one node that waits for another would hold up the first.
 thread_local bool inside = false;
@@ -48,7 +48,6 @@ Engine::Engine(io::Loop& loop, const io::Clock& clock, EngineOptions options)
       clock_(clock),
       options_(fitted(options)),
       forks_at_start_(io::forks()),
-      turns_per_yield_(kTurnsPerYield),
       idle_since_(clock.now()),
       background_(std::make_unique<Background>()) {}
 
@@ -62,7 +61,7 @@ Result<std::unique_ptr<Engine>> Engine::start(io::Loop& loop, const io::Clock& c
 
 Engine::~Engine() { stop(); }
 
-void Engine::set_crowded(bool crowded) { turns_per_yield_.store(crowded ? 1 : kTurnsPerYield, std::memory_order_relaxed); }
+void Engine::set_crowded(bool crowded) { crowded_.store(crowded, std::memory_order_relaxed); }
 
 bool Engine::is_inside() { return inside; }
 
@@ -156,7 +155,8 @@ std::uint64_t Engine::drive_for(const Waiter& me) {
     now = loop_.now();
     if (busy || !spins) spin_until = now + options_.spin;
     if (!spins) ++blocked_turns;
-    if (spins && !busy && ++idle_turns % turns_per_yield_.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
+    const bool crowded = crowded_.load(std::memory_order_relaxed);
+    if (spins && !busy && ++idle_turns % (crowded ? 1 : kTurnsPerOffer) == 0) offers_.make(crowded, clock_);
   } while (!me.is_over(now));
   return blocked_turns;
 }

@@ -19,6 +19,7 @@
 
 #include "base/time.h"
 #include "io/clock.h"
+#include "io/core_offers.h"
 #include "io/loop.h"
 #include "nexar/result.h"
 #include "runtime/completion.h"
@@ -157,7 +158,8 @@ class Engine {
   const io::Clock& clock_;
   const EngineOptions options_;
   const std::uint32_t forks_at_start_;
-  std::atomic<std::uint64_t> turns_per_yield_;
+  std::atomic<bool> crowded_ = false;
+  io::CoreOffers offers_;            // whoever has the baton
   std::atomic<bool> leave_ = false;  // the background thread shall drop the baton; written under the mutex
 
   // Held for a few instructions when the baton changes hands or a follower is woken; never during a turn.

@@ -1,7 +1,5 @@
 #include "collective/direct/run.h"
 
-#include <algorithm>
-#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -21,24 +19,7 @@ void relax() {
 #endif
 }
 
-// Longer than another rank has a core before it waits and offers it itself.
-constexpr base::Duration kDear = std::chrono::milliseconds(1);
-constexpr std::uint32_t kPauseMin = 64;  // a millisecond of waiting, or less
-constexpr std::uint32_t kPauseMax = 64 * 1024;
-
 }  // namespace
-
-void Offers::make(Spin spin, const io::Clock& clock) {
-  if (spin.crowded) return std::this_thread::yield();
-  if (left_out_ > 0) {
-    --left_out_;
-    return;
-  }
-  const base::Time before = clock.now();
-  std::this_thread::yield();
-  pause_ = clock.now() - before >= kDear ? std::clamp(2 * pause_, kPauseMin, kPauseMax) : pause_ / 2;
-  left_out_ = pause_;
-}
 
 Outcome run(Operation& operation, Patience& patience, Spin spin) {
   std::uint64_t looks = 0;
@@ -57,7 +38,7 @@ Outcome run(Operation& operation, Patience& patience, Spin spin) {
 }
 
 // The clock is not read before some polls were in vain: most tiny calls end without it.
-Outcome run_while_moving(Operation& operation, Spin spin, Offers& offers, base::Duration idle, const io::Clock& clock) {
+Outcome run_while_moving(Operation& operation, Spin spin, io::CoreOffers& offers, base::Duration idle, const io::Clock& clock) {
   std::optional<base::Time> idle_since;
   std::uint64_t done = operation.rounds_done();
   for (std::uint32_t polls = 0;;) {
@@ -71,7 +52,7 @@ Outcome run_while_moving(Operation& operation, Spin spin, Offers& offers, base::
     done = operation.rounds_done();
     if (!idle_since) idle_since = now;
     if (now - *idle_since >= idle) return Outcome::kWaiting;
-    offers.make(spin, clock);
+    offers.make(spin.crowded, clock);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "collective/direct/operation.h"
 #include "io/clock.h"
+#include "io/core_offers.h"
 
 namespace nexar::collective::direct {
 
@@ -27,22 +28,10 @@ struct Spin {
   static Spin for_cores(unsigned ranks, unsigned cores) { return ranks > cores ? Spin{8, true} : Spin{}; }
 };
 
-// Offers the core to whoever is queued on it. Another rank gives it back when it waits in its turn; a program that has nothing to do with
-// them keeps it for milliseconds, in each of which ten calls could have been made. So where offers have proved dear fewer are made, except
-// where ranks outnumber cores.
-class Offers {
- public:
-  void make(Spin spin, const io::Clock& clock);
-
- private:
-  std::uint32_t left_out_ = 0;  // still to be
-  std::uint32_t pause_ = 0;     // how many were left out after the last dear one
-};
-
 // Steps the operation until it is over.
 Outcome run(Operation& operation, Patience& patience, Spin spin);
 
 // Steps the operation until it is over, or nothing has happened for `idle`: then kWaiting, and it can be gone on with elsewhere.
-Outcome run_while_moving(Operation& operation, Spin spin, Offers& offers, base::Duration idle, const io::Clock& clock);
+Outcome run_while_moving(Operation& operation, Spin spin, io::CoreOffers& offers, base::Duration idle, const io::Clock& clock);
 
 }  // namespace nexar::collective::direct

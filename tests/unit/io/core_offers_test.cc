@@ -4,15 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include "collective/direct/run.h"
+#include "base/time.h"
+#include "io/core_offers.h"
 
-namespace nexar::collective::direct {
+namespace nexar::io {
 namespace {
 
 using namespace std::chrono_literals;
 
 // Each reading is later than the one before by the price of an offer. Offers are what it is read for.
-class PricedClock final : public io::Clock {
+class PricedClock final : public Clock {
  public:
   base::Time now() const override {
     ++readings;
@@ -25,37 +26,37 @@ class PricedClock final : public io::Clock {
   mutable base::Time time{};
 };
 
-class OffersTest : public testing::Test {
+class CoreOffersTest : public testing::Test {
  protected:
-  std::uint64_t made_of(int occasions, base::Duration price, Spin spin = {}) {
+  std::uint64_t made_of(int occasions, base::Duration price, bool crowded = false) {
     clock.price = price;
     const std::uint64_t before = clock.readings;
-    for (int i = 0; i < occasions; ++i) offers.make(spin, clock);
+    for (int i = 0; i < occasions; ++i) offers.make(crowded, clock);
     return (clock.readings - before) / 2;
   }
 
   PricedClock clock;
-  Offers offers;
+  CoreOffers offers;
 };
 
-TEST_F(OffersTest, AreMadeWheneverTheyAreCheap) { EXPECT_EQ(made_of(1000, 20us), 1000u); }
+TEST_F(CoreOffersTest, AreMadeWheneverTheyAreCheap) { EXPECT_EQ(made_of(1000, 20us), 1000u); }
 
-TEST_F(OffersTest, AreMadeSeldomWhereTheyAreDear) {
+TEST_F(CoreOffersTest, AreMadeSeldomWhereTheyAreDear) {
   EXPECT_EQ(made_of(64, 3ms), 1u);
   EXPECT_LE(made_of(10'000, 3ms), 8u) << "each pause is twice as long as the one before";
   EXPECT_GE(made_of(1'000'000, 3ms), 10u) << "but they are still made";
 }
 
-TEST_F(OffersTest, AreMadeAgainWhenTheyHaveBecomeCheap) {
+TEST_F(CoreOffersTest, AreMadeAgainWhenTheyHaveBecomeCheap) {
   made_of(10'000, 3ms);
   made_of(100'000, 20us);
   EXPECT_EQ(made_of(1000, 20us), 1000u);
 }
 
-TEST_F(OffersTest, AreMadeAtAnyPriceWhereRanksOutnumberCores) {
-  made_of(10'000, 3ms, Spin::for_cores(4, 2));
+TEST_F(CoreOffersTest, AreMadeAtAnyPriceWhereRanksOutnumberCores) {
+  made_of(10'000, 3ms, true);
   EXPECT_EQ(clock.readings, 0u) << "nobody asks what they cost";
 }
 
 }  // namespace
-}  // namespace nexar::collective::direct
+}  // namespace nexar::io
