@@ -152,9 +152,9 @@ class NEXAR_API Group {
                                    const CallOptions& options = {}) const;
 
   // Many tensors of one type in place, as if each were reduced alone, in few operations: small ones travel together. Every rank gives the
-  // same counts in the same order. The list is read during the call only. In a group that shares memory the tensors are copied no more
-  // often than one buffer is. Between hosts small ones go by way of the node's pool, unless they lie one after the other in memory: the
-  // blocking form needs memory for 64 MiB of them at a time; the start_ form for all of them at once, else kOverloaded.
+  // same counts in the same order. The list is read during the call only. Tensors are reduced where they lie. Only, between hosts, what
+  // goes in messages of up to 64 KiB and what is shorter than 1 KiB is gathered in memory of the node's pool before it is sent: the
+  // blocking form needs up to 64 MiB at a time for that, the start_ form as much as there are such tensors, else kOverloaded.
   Result<void> all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,
                                    const CallOptions& options = {}) const;
   Operation start_all_reduce_bucketed(std::span<const TensorView> tensors, DataType type, const Reduction& op,

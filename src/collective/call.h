@@ -14,6 +14,7 @@
 
 #include "base/time.h"
 #include "collective/direct/call.h"
+#include "collective/pieces.h"
 #include "mesh/message.h"
 #include "nexar/reduce_op.h"
 #include "nexar/result.h"
@@ -41,7 +42,7 @@ struct Call {
 
   const void* input = nullptr;
   void* output = nullptr;
-  std::span<const direct::Piece> pieces{};  // instead of both, of a call that goes by memory
+  std::span<const Piece> pieces{};  // instead of both, of an all_reduce in place
   std::optional<reduce::Reducer> reducer{};
   std::optional<ReduceOp> op{};  // of ours; nothing with a user op
 

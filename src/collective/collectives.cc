@@ -36,9 +36,13 @@ Collectives::Collectives(Environment environment, const plan::Chooser& chooser, 
     : environment_(std::move(environment)),
       timeouts_(timeouts),
       planner_(chooser),
-      around_{environment_.port,  planner_,
-              scratch_,           timeouts_,
-              environment_.expel, [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
+      around_{environment_.port,
+              planner_,
+              scratch_,
+              environment_.pool,
+              timeouts_,
+              environment_.expel,
+              [this](Operation& operation, Result<void> result) { on_ended(operation, std::move(result)); }} {}
 
 void Collectives::add_group(mesh::GroupId id, std::vector<Rank> members, Rank self, plan::Hosts hosts) {
   auto group = std::make_unique<GroupState>();

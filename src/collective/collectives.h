@@ -22,6 +22,7 @@
 #include "collective/operation.h"
 #include "collective/scratch_pool.h"
 #include "mesh/step.h"
+#include "nexar/buffer_pool.h"
 #include "plan/planner.h"
 
 namespace nexar::collective {
@@ -40,6 +41,7 @@ class Collectives {
     mesh::StepPort& port;
     std::function<base::Time()> now;
     std::function<void(base::Time)> wake_at;                // tick() is to be called then, and not later because of an earlier call
+    std::shared_ptr<BufferPool> pool;                       // for messages that are gathered out of pieces
     std::function<void(Rank, const std::string&)> expel{};  // a rank of the world whose words in shared memory make no sense, and why
   };
 

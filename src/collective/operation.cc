@@ -24,7 +24,6 @@ void Operation::begin(Call& call, GroupState& group, Sequence sequence, base::Ti
   around_.port.enter(steps_);
   begun_ = true;
   in_memory_ = goes_by_memory();
-  NEXAR_ASSERT(in_memory_ || call.pieces.empty(), "plans are for buffers in one piece");
   unheard_.clear();
   waits_to_succeed_ = false;
   if (is_late && !in_memory_) ask_early_ones();
@@ -66,8 +65,22 @@ Result<void> Operation::start(Stage stage) {
     if (!block) return std::move(block).error();
     scratch_ = *std::move(block);
   }
-  run_.start({*std::move(plan), stage.input, stage.output, scratch_.memory.get(), call_->reducer ? &*call_->reducer : nullptr, call_->op,
-              group_->members, &around_.port, &steps_});
+  if (const std::uint64_t staging = PlanRun::staging_bytes(**plan, call_->pieces); staging > 0) {
+    Result<BufferPool::Lease> lease = around_.pool->take(static_cast<std::size_t>(staging));
+    if (!lease) return std::move(lease).error();
+    staging_ = *std::move(lease);
+  }
+  run_.start({.plan = *std::move(plan),
+              .input = stage.input,
+              .output = stage.output,
+              .pieces = call_->pieces,
+              .staging = staging_.data(),
+              .scratch = scratch_.memory.get(),
+              .reducer = call_->reducer ? &*call_->reducer : nullptr,
+              .op = call_->op,
+              .members = group_->members,
+              .port = &around_.port,
+              .operation = &steps_});
   return {};
 }
 
@@ -83,6 +96,7 @@ void Operation::end(Result<void> result, bool tell) {
   around_.port.leave(steps_);
   run_.reset();
   around_.scratch.give(std::exchange(scratch_, {}));
+  staging_ = {};
   begun_ = false;
   if (!result) {
     const Error error = of_operation(std::move(result).error(), call_->descriptor, steps_.sequence);

@@ -17,6 +17,7 @@
 #include "collective/scratch_pool.h"
 #include "collective/stages.h"
 #include "mesh/step.h"
+#include "nexar/buffer_pool.h"
 #include "plan/planner.h"
 #include "wire/operation_messages.h"
 
@@ -38,6 +39,7 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
     mesh::StepPort& port;
     plan::Planner& planner;
     ScratchPool& scratch;
+    const std::shared_ptr<BufferPool>& pool;
     const Timeouts& timeouts;
     // A rank of the world whose words make no sense.
     std::function<void(Rank, const std::string&)> expel;
@@ -116,7 +118,8 @@ class Operation final : private mesh::StepOwner, private DirectGroup::Member {
   Stages stages_;
   PlanRun run_;
   ScratchPool::Block scratch_;
-  bool begun_ = false;  // past enter(): failures end it at once
+  BufferPool::Lease staging_;  // of a run over pieces
+  bool begun_ = false;         // past enter(): failures end it at once
 
   bool in_memory_ = false;              // it runs in the group's area
   direct::Call direct_call_{};          // then

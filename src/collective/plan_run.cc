@@ -52,7 +52,7 @@ void PlanRun::prepare() {
       send.peer = peer;
       send.part = step.part;
       send.step = number;
-      send.data = {at(step.from_buffer, step.from_first), static_cast<std::size_t>(plan.bytes(step.from()))};
+      send.data = {at(step.from()), static_cast<std::size_t>(plan.bytes(step.from()))};
     } else {
       message_[number] = static_cast<std::uint32_t>(receives_.size());
       mesh::StepReceive& receive = receives_.emplace_back();
@@ -60,9 +60,10 @@ void PlanRun::prepare() {
       receive.part = step.part;
       receive.step = number;
       receive.bytes = plan.bytes(step.into());
-      receive.into = step.kind == StepKind::kReceive ? at(step.into_buffer, step.into_first) : nullptr;
+      receive.into = step.kind == StepKind::kReceive ? at(step.into()) : nullptr;
     }
   }
+  if (!task_.pieces.empty()) list_regions();
   left_ = steps;
   next_ahead_ = 0;
   open_ahead_ = 0;
@@ -75,6 +76,7 @@ void PlanRun::reset() {
   next_ready_ = 0;
   left_ = 0;
   fragments_.clear();
+  regions_.clear();
   error_.reset();
 }
 
@@ -87,6 +89,18 @@ std::byte* PlanRun::at(plan::Buffer buffer, std::uint64_t first) const {
     case plan::Buffer::kToken: break;
   }
   return nullptr;
+}
+
+std::byte* PlanRun::at(const plan::Slice& slice) const {
+  if (!lies_in_pieces(slice.buffer)) return at(slice.buffer, slice.first);
+  const Stretch stretch = pieces().from(slice.first);
+  return stretch.count >= slice.count ? stretch.data : nullptr;
+}
+
+template <typename Work>
+void PlanRun::for_each_stretch(const plan::Slice& slice, Work work) const {
+  if (!lies_in_pieces(slice.buffer)) return work(at(slice.buffer, slice.first), std::uint64_t{0}, slice.count);
+  pieces().for_each_stretch(slice.first, slice.count, work);
 }
 
 void PlanRun::post(std::uint32_t number) {
@@ -117,35 +131,68 @@ void PlanRun::walk() {
 
 void PlanRun::begin(std::uint32_t number) {
   const Step& step = task_.plan->steps[number];
-  if (step.sends()) return task_.port->send(*task_.operation, sends_[message_[number]]);
+  if (step.sends()) {
+    mesh::StepSend& send = sends_[message_[number]];
+    if (send.data.data == nullptr && send.regions.empty() && send.data.bytes > 0) gather(step, send);
+    return task_.port->send(*task_.operation, send);
+  }
   if (step.receives()) return post(number);
   if (auto computed = compute(step); !computed) return fail(computed.error());
   finish(number);
 }
 
 Result<void> PlanRun::compute(const Step& step) {
-  std::byte* into = at(step.into_buffer, step.into_first);
-  const auto count = static_cast<std::size_t>(step.count);
+  Result<void> computed;
+  for_each_stretch(step.into(), [&](std::byte* into, std::uint64_t offset, std::uint64_t count) {
+    if (computed) computed = compute_stretch(step, into, offset, count);
+  });
+  return computed;
+}
+
+// Of what the step makes, `count` elements from `offset` on, which lie at `into`.
+Result<void> PlanRun::compute_stretch(const Step& step, std::byte* into, std::uint64_t offset, std::uint64_t count) {
+  const auto n = static_cast<std::size_t>(count);
   switch (step.kind) {
-    case StepKind::kCopy: {
-      const std::uint64_t bytes = task_.plan->bytes(step.into());
-      if (bytes >= kPastCacheBytes)
-        base::stream_copy(into, at(step.from_buffer, step.from_first), bytes);
-      else if (bytes > 0)
-        std::memcpy(into, at(step.from_buffer, step.from_first), bytes);
-      return {};
-    }
-    case StepKind::kReduce:
-      if (step.into_buffer == plan::Buffer::kToken) return {};
-      sources_.clear();
-      for (const plan::Place& place : task_.plan->sources_of(step)) sources_.push_back(at(place.buffer, place.first));
-      return task_.reducer->combine_many(sources_, into, count, step.divides() ? task_.plan->divisor : 1);
-    case StepKind::kFinish: return task_.reducer->finish(into, count, task_.plan->divisor);
+    case StepKind::kCopy: copy(step.from().sub({offset, count}), into, task_.plan->bytes(step.into()) >= kPastCacheBytes); return {};
+    case StepKind::kReduce: return step.into_buffer == plan::Buffer::kToken ? Result<void>() : reduce_many(step, into, offset, count);
+    case StepKind::kFinish: return task_.reducer->finish(into, n, task_.plan->divisor);
     case StepKind::kFillIdentity:
       if (!task_.op) return Error(ErrorCode::kUnsupported, "a user op has no neutral element");
-      return reduce::fill_identity(task_.reducer->type(), *task_.op, into, count);
+      return reduce::fill_identity(task_.reducer->type(), *task_.op, into, n);
     default: return Error(ErrorCode::kInternal, "a plan has a step that nothing here runs");
   }
+}
+
+void PlanRun::copy(const plan::Slice& from, std::byte* into, bool past_cache) const {
+  if (task_.plan->bytes(from) == 0) return;
+  const std::size_t size = task_.plan->shape.element_bytes;
+  for_each_stretch(from, [&](const std::byte* memory, std::uint64_t offset, std::uint64_t count) {
+    if (past_cache)
+      base::stream_copy(into + offset * size, memory, count * size);
+    else
+      std::memcpy(into + offset * size, memory, count * size);
+  });
+}
+
+// As many elements at a time as lie in one piece of each source.
+Result<void> PlanRun::reduce_many(const Step& step, std::byte* into, std::uint64_t offset, std::uint64_t count) {
+  std::uint64_t done = 0;
+  do {
+    std::uint64_t now = count - done;
+    sources_.clear();
+    for (const plan::Place& place : task_.plan->sources_of(step)) {
+      const std::uint64_t first = place.first + offset + done;
+      const bool whole = !lies_in_pieces(place.buffer);
+      const Stretch stretch = whole ? Stretch{at(place.buffer, first), now} : pieces().from(first);
+      sources_.push_back(stretch.data);
+      now = std::min(now, stretch.count);
+    }
+    auto reduced = task_.reducer->combine_many(sources_, into + done * task_.plan->shape.element_bytes, static_cast<std::size_t>(now),
+                                               step.divides() ? task_.plan->divisor : 1);
+    if (!reduced) return reduced;
+    done += now;
+  } while (done < count);
+  return {};
 }
 
 void PlanRun::finish(std::uint32_t number) {
@@ -172,12 +219,12 @@ void PlanRun::on_received(const mesh::StepReceive& receive) {
 
 void PlanRun::take(mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes) {
   if (error_) return;
-  if (receive.into == nullptr) return reduce(receive, offset, bytes);
+  if (receive.into == nullptr) return take_elements(receive, offset, bytes);
   std::memcpy(receive.into + offset, bytes.data(), bytes.size());
 }
 
-// Pieces end where packets do, in the middle of elements.
-void PlanRun::reduce(const mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes) {
+// What comes ends where packets do, in the middle of elements.
+void PlanRun::take_elements(const mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes) {
   if (!fragments_.empty()) bytes = complete_fragment(receive, offset, bytes);
   const std::size_t size = task_.plan->shape.element_bytes;
   const std::size_t whole = bytes.size() / size;
@@ -211,7 +258,8 @@ base::ByteView PlanRun::complete_fragment(const mesh::StepReceive& receive, std:
 // A user op sees elements as C++ objects: those that packets have put anywhere are moved to where objects may be.
 void PlanRun::combine(const Step& step, std::uint64_t element, const std::byte* values, std::uint64_t count) {
   const std::size_t size = task_.plan->shape.element_bytes;
-  if (task_.op || reinterpret_cast<std::uintptr_t>(values) % size == 0) return combine_aligned(step, element, values, count);
+  if (task_.op || step.kind == StepKind::kReceive || reinterpret_cast<std::uintptr_t>(values) % size == 0)
+    return combine_aligned(step, element, values, count);
   alignas(std::max_align_t) std::array<std::byte, 4096> aligned;
   const std::uint64_t most = aligned.size() / size;
   for (std::uint64_t done = 0; done < count;) {
@@ -223,8 +271,24 @@ void PlanRun::combine(const Step& step, std::uint64_t element, const std::byte* 
 }
 
 void PlanRun::combine_aligned(const Step& step, std::uint64_t element, const std::byte* values, std::uint64_t count) {
-  const std::byte* own = at(step.from_buffer, step.from_first + element);
-  std::byte* into = at(step.into_buffer, step.into_first + element);
+  const std::size_t size = task_.plan->shape.element_bytes;
+  const plan::Slice from = step.from().sub({element, count});
+  const plan::Slice into = step.into().sub({element, count});
+  for_each_stretch(into, [&](std::byte* to, std::uint64_t offset, std::uint64_t n) {
+    const std::byte* come = values + offset * size;
+    if (step.kind == StepKind::kReceive)
+      std::memcpy(to, come, n * size);
+    else if (from == into)
+      combine_stretch(step, to, come, to, n);
+    else
+      for_each_stretch(from.sub({offset, n}), [&](const std::byte* own, std::uint64_t skipped, std::uint64_t m) {
+        combine_stretch(step, own, come + skipped * size, to + skipped * size, m);
+      });
+  });
+}
+
+void PlanRun::combine_stretch(const Step& step, const std::byte* own, const std::byte* values, std::byte* into, std::uint64_t count) {
+  if (error_) return;
   const auto n = static_cast<std::size_t>(count);
   const Result<void> combined =
       step.received_first() ? task_.reducer->combine(values, own, into, n) : task_.reducer->combine(own, values, into, n);

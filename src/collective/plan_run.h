@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "collective/pieces.h"
 #include "mesh/step.h"
 #include "nexar/reduce_op.h"
 #include "nexar/result.h"
@@ -33,6 +34,8 @@ class PlanRun {
     std::shared_ptr<const plan::Plan> plan;
     const std::byte* input = nullptr;  // written only where the plan's alias says so
     std::byte* output = nullptr;
+    std::span<const Piece> pieces{};  // instead of both, of a plan whose input is its output
+    std::byte* staging = nullptr;     // staging_bytes() of it
     std::byte* scratch = nullptr;
     const reduce::Reducer* reducer = nullptr;  // null where nothing is reduced
     std::optional<ReduceOp> op{};              // whose neutral element is filled in
@@ -40,6 +43,9 @@ class PlanRun {
     mesh::StepPort* port = nullptr;
     mesh::StepOperation* operation = nullptr;
   };
+
+  // Memory that a run over pieces needs for what it has to send out of one place. The list is of the plan's length.
+  static std::uint64_t staging_bytes(const plan::Plan& plan, std::span<const Piece> pieces);
 
   // Everything that the task names outlives the run. The run may be done, or have failed, when this returns.
   void start(Task task);
@@ -80,23 +86,42 @@ class PlanRun {
   };
 
   std::byte* at(plan::Buffer buffer, std::uint64_t first) const;
+  std::byte* at(const plan::Slice& slice) const;  // null when it does not lie in one piece
   void prepare();
   void post(std::uint32_t number);
   void post_ahead();
   void walk();
   void begin(std::uint32_t number);
   Result<void> compute(const plan::Step& step);
+  Result<void> compute_stretch(const plan::Step& step, std::byte* into, std::uint64_t offset, std::uint64_t count);
+  void copy(const plan::Slice& from, std::byte* into, bool past_cache) const;
+  Result<void> reduce_many(const plan::Step& step, std::byte* into, std::uint64_t offset, std::uint64_t count);
   void finish(std::uint32_t number);
-  void reduce(const mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes);
+  void take_elements(const mesh::StepReceive& receive, std::uint64_t offset, base::ByteView bytes);
   base::ByteView complete_fragment(const mesh::StepReceive& receive, std::uint64_t& offset, base::ByteView bytes);
   void combine(const plan::Step& step, std::uint64_t element, const std::byte* values, std::uint64_t count);
   void combine_aligned(const plan::Step& step, std::uint64_t element, const std::byte* values, std::uint64_t count);
+  void combine_stretch(const plan::Step& step, const std::byte* own, const std::byte* values, std::byte* into, std::uint64_t count);
+
+  bool lies_in_pieces(plan::Buffer buffer) const {
+    return !task_.pieces.empty() && (buffer == plan::Buffer::kInput || buffer == plan::Buffer::kOutput);
+  }
+  PieceList pieces() const { return {task_.pieces, task_.plan->shape.count, task_.plan->shape.element_bytes}; }
+
+  // Calls work(memory, offset, count) for each stretch of a slice that lies in one piece; `offset` of its elements come before.
+  template <typename Work>
+  void for_each_stretch(const plan::Slice& slice, Work work) const;
+
+  // plan_run_pieces.cc
+  void list_regions();
+  void gather(const plan::Step& step, mesh::StepSend& send);
 
   Task task_;
   std::vector<std::uint32_t> waiting_;  // how many steps each step waits for
   std::vector<std::uint32_t> message_;  // where each step's message is in the next two
   std::vector<mesh::StepSend> sends_;
   std::vector<mesh::StepReceive> receives_;
+  std::vector<ConstRegion> regions_;  // of sends out of several pieces
   std::vector<std::uint32_t> ready_;  // steps whose dependencies are done, in that order
   std::size_t next_ready_ = 0;
   bool walking_ = false;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -23,6 +24,9 @@ struct StepSend {
   std::uint32_t part = 0;
   std::uint32_t step = 0;  // of the owner's plan
   ConstRegion data;
+  // Where the bytes of a message longer than wire::kEagerBytesMax lie when that is not one place: then data.data is null. The list stays as
+  // the memory does.
+  std::span<const ConstRegion> regions{};
 
   // Kept by the port. A send is done when its bytes are no longer needed.
   enum class State : std::uint8_t { kIdle, kWaiting, kGranted, kDone };

@@ -112,6 +112,7 @@ void Steps::send(StepOperation& operation, StepSend& send) {
   Peer& to = peer(send.peer);
   if (to.departure()) return operation.owner->on_failed(*to.departure());
   const bool small = send.data.bytes <= wire::kEagerBytesMax;
+  NEXAR_ASSERT(!small || send.regions.empty(), "small messages lie in one place");
   if (small && to.steps().send(operation, send)) {
     send.state = StepSend::State::kDone;
     return operation.owner->on_sent(send);

@@ -91,7 +91,7 @@ void Steps::flow(StepOperation& operation, StepSend& send, std::uint64_t transfe
   send.flow = number;
   operation.owner->on_progress();
   outgoing.begin_ahead(transfer, {.owner = {operation.group, wire::Kind::kCollective, operation.sequence},
-                                  .regions = {&send.data, 1},
+                                  .regions = send.regions.empty() ? std::span(&send.data, 1) : send.regions,
                                   .done = [this, number](const Result<void>& result) { on_flowed_out(number, result); }});
 }
 

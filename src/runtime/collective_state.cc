@@ -119,7 +119,7 @@ CollectiveState& CollectiveState::buffers(const void* send, void* recv) {
   return *this;
 }
 
-CollectiveState& CollectiveState::pieces(std::span<const collective::direct::Piece> pieces) {
+CollectiveState& CollectiveState::pieces(std::span<const collective::Piece> pieces) {
   if (call_.refusal) return *this;
   if (auto checked = call_.shape.check(); !checked) return refuse(std::move(checked).error());
   call_.shape.in_place = true;

@@ -36,8 +36,8 @@ class CollectiveState {
 
   // Buffers of a call that has one plan: checked, and whether they are in place found out.
   CollectiveState& buffers(const void* send, void* recv);
-  // The same of an all_reduce in place that runs in shared memory, of which the list is looked at until it has ended.
-  CollectiveState& pieces(std::span<const collective::direct::Piece> pieces);
+  // The same of an all_reduce in place of a buffer in pieces, of which the list is looked at until it has ended.
+  CollectiveState& pieces(std::span<const collective::Piece> pieces);
   // The buffer of all_reduce_rs_ag.
   CollectiveState& halves(void* buffer, MiddleFunction middle);
   // What this rank gives of byte strings.

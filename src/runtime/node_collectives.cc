@@ -16,7 +16,7 @@ void NodeCore::begin_collectives() {
   collective_timer_ = std::make_unique<io::Timer>(*loop_, [this] { collectives_->tick(); });
   collectives_ = std::make_unique<collective::Collectives>(
       collective::Collectives::Environment{mesh_->steps(), [this] { return loop_->now(); },
-                                           [this](base::Time time) { collective_timer_->set(time); },
+                                           [this](base::Time time) { collective_timer_->set(time); }, pool_,
                                            [this](Rank rank, const std::string& why) {
                                              ++protocol_errors_;
                                              lose(rank, why);

@@ -25,8 +25,8 @@ struct PlainCall {
   const Reduction* op = nullptr;
   std::optional<Rank> root{};
   std::uint64_t digest = 0;  // of what else the ranks have to agree on
-  // Instead of both buffers, of a bucket that goes through shared memory. The list stays until the end.
-  std::span<const collective::direct::Piece> pieces{};
+  // Instead of both buffers, of a bucket. The list stays until the end.
+  std::span<const collective::Piece> pieces{};
 };
 
 // Runs it and waits for it. In a group that shares memory and has nothing else to do it runs on this thread, without a queue, a lock or an

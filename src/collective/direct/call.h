@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "collective/pieces.h"
 #include "nexar/data_type.h"
 #include "nexar/ids.h"
 #include "nexar/reduce_op.h"
@@ -14,12 +15,6 @@
 
 namespace nexar::collective::direct {
 
-// Where the elements of a buffer from `first` on lie, up to the `first` of the next piece.
-struct Piece {
-  std::byte* data;
-  std::uint64_t first;
-};
-
 // Arguments are checked by the caller. Buffers may overlap as group.h says; broadcast has one buffer, given as both.
 struct Call {
   OperationId operation = OperationId::kBarrier;
@@ -27,7 +22,7 @@ struct Call {
   std::uint64_t fingerprint = 0;  // of the descriptor that all ranks must agree on
   const void* send = nullptr;
   void* recv = nullptr;
-  std::span<const Piece> pieces{};  // of an all_reduce in place, instead of both buffers; the first begins with element 0, none is empty
+  std::span<const Piece> pieces{};  // of an all_reduce in place, instead of both buffers
   std::uint64_t count = 0;          // elements as in the call: of the buffer, or of one rank's slot
   DataType type = DataType::kU8;
   Rank root = 0;

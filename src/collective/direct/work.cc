@@ -1,5 +1,4 @@
 // What an operation does with memory: copies in, reduces, copies out.
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -26,15 +25,7 @@ const std::byte* Operation::source(Rank rank, std::uint64_t round, std::uint64_t
 template <typename Byte, typename Work>
 void Operation::for_each_stretch(Byte* whole, Part part, Work work) const {
   if (call_.pieces.empty()) return work(whole + part.first * pattern_.element, std::uint64_t{0}, part.count);
-  auto next = std::upper_bound(call_.pieces.begin(), call_.pieces.end(), part.first,
-                               [](std::uint64_t first, const Piece& piece) { return first < piece.first; });
-  for (std::uint64_t offset = 0; offset < part.count; ++next) {
-    const Piece& piece = *(next - 1);
-    const std::uint64_t first = part.first + offset;
-    const std::uint64_t count = std::min((next == call_.pieces.end() ? pattern_.count : next->first) - first, part.count - offset);
-    work(piece.data + (first - piece.first) * pattern_.element, offset, count);
-    offset += count;
-  }
+  PieceList{call_.pieces, pattern_.count, pattern_.element}.for_each_stretch(part.first, part.count, work);
 }
 
 void Operation::move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const {
@@ -92,11 +83,12 @@ bool Operation::reduce(std::uint64_t round, Part part, std::byte* out) {
     return reduce_stretch(round, part, source(area_.rank(), round, part.first), out, into_result);
   }
   bool goes_on = true;
-  for_each_stretch(static_cast<std::byte*>(call_.recv), {first, part.count}, [&](std::byte* piece, std::uint64_t offset, std::uint64_t count) {
-    const std::byte* own = pattern_.own_from_slot ? source(area_.rank(), round, part.first + offset) : piece;
-    std::byte* to = into_result ? piece : out + offset * pattern_.element;
-    goes_on = goes_on && reduce_stretch(round, {part.first + offset, count}, own, to, into_result);
-  });
+  for_each_stretch(static_cast<std::byte*>(call_.recv), {first, part.count},
+                   [&](std::byte* piece, std::uint64_t offset, std::uint64_t count) {
+                     const std::byte* own = pattern_.own_from_slot ? source(area_.rank(), round, part.first + offset) : piece;
+                     std::byte* to = into_result ? piece : out + offset * pattern_.element;
+                     goes_on = goes_on && reduce_stretch(round, {part.first + offset, count}, own, to, into_result);
+                   });
   return goes_on;
 }
 

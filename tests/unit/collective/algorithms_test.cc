@@ -1,6 +1,8 @@
 // Every algorithm on real elements, over links that reorder and cut, against a serial oracle.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,6 +37,8 @@ Value value(Rank rank, std::uint64_t i) { return (static_cast<Value>(rank) + 3) 
 struct Caller {
   std::vector<Value> input;
   std::vector<Value> output;
+  std::deque<std::vector<Value>> tensors;  // the output, in pieces
+  std::vector<Piece> pieces;
   Call call;
   bool ended = false;
   Result<void> result;
@@ -120,15 +124,31 @@ void prepare(Caller& caller, const Shape& shape, std::string_view algorithm) {
   };
 }
 
+// Cuts the buffer of a call in place into pieces of at most `longest` elements, each in memory of its own.
+void cut(Caller& caller, std::uint64_t longest, std::mt19937_64& random) {
+  for (std::size_t first = 0; first < caller.output.size(); first += caller.tensors.back().size()) {
+    const auto begin = caller.output.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min<std::size_t>(1 + random() % longest, caller.output.size() - first);
+    caller.tensors.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
+    caller.pieces.push_back({reinterpret_cast<std::byte*>(caller.tensors.back().data()), first});
+  }
+  caller.output.clear();
+  caller.call.input = caller.call.output = nullptr;
+  caller.call.pieces = caller.pieces;
+}
+
 std::vector<Value> result_of(const Caller& caller) {
+  std::vector<Value> joined;
+  for (const std::vector<Value>& tensor : caller.tensors) joined.insert(joined.end(), tensor.begin(), tensor.end());
+  if (!joined.empty()) return joined;
   const plan::Slice output = plan::output_of(caller.call.shape);
   const std::vector<Value>& holder = output.buffer == plan::Buffer::kInput ? caller.input : caller.output;
   return {holder.begin() + static_cast<std::ptrdiff_t>(output.first),
           holder.begin() + static_cast<std::ptrdiff_t>(output.first + output.count)};
 }
 
-// Several calls in flight on one group, entered by the ranks at random times.
-void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed) {
+// Several calls in flight on one group, entered by the ranks at random times; over pieces of at most so many elements where it is not 0.
+void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed, std::uint64_t longest_piece = 0) {
   const auto size = static_cast<Rank>(calls[0].shapes.size());
   plan::Hosts hosts;
   for (const plan::Call& call : calls)
@@ -139,6 +159,8 @@ void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed) {
     callers[i] = std::vector<Caller>(static_cast<std::size_t>(size));
     for (Rank rank = 0; rank < size; ++rank)
       prepare(callers[i][static_cast<std::size_t>(rank)], calls[i].shapes[static_cast<std::size_t>(rank)], calls[i].algorithm->name);
+    if (longest_piece > 0)
+      for (Caller& caller : callers[i]) cut(caller, longest_piece, network.random());
   }
   std::vector<std::size_t> begun(static_cast<std::size_t>(size), 0);
   for (std::size_t left = calls.size() * begun.size(); left > 0;) {
@@ -160,6 +182,7 @@ void expect_right(const std::vector<plan::Call>& calls, std::uint64_t seed) {
     }
   }
   for (Rank rank = 0; rank < size; ++rank) EXPECT_EQ(network.rank(rank).running(), 0u);
+  EXPECT_EQ(network.pool->counters().in_use, 0u);
 }
 
 // A user op has no neutral element for rank 0 of an exclusive scan.
@@ -186,6 +209,25 @@ TEST_P(Algorithms, GiveWhatASerialProgramGives) {
           expect_right({with_our_op(call)}, ++seed);
           if (HasFatalFailure()) return;
         }
+}
+
+// Each rank's buffer is cut otherwise: where pieces lie is nobody else's business.
+TEST_P(Algorithms, GiveTheSameOverABufferInPieces) {
+  const Rank size = GetParam();
+  const bool is_large = size <= 3;
+  std::uint64_t seed = static_cast<std::uint64_t>(size) * 1000;
+  std::uint64_t turn = 0;
+  for (const plan::Algorithm& algorithm : plan::algorithms_of(kAllReduce))
+    for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{31}, std::uint64_t{500}, static_cast<std::uint64_t>(size) * 16411})
+      for (const std::uint64_t longest : {3, 200, 1500}) {
+        if (count > 500 && !is_large) continue;  // messages that are granted
+        for (const plan::Call& call : plan::calls_in_turn(algorithm, size, count, 1 + static_cast<int>(turn % 3), turn)) {
+          if (!call.shapes[0].in_place) continue;
+          expect_right({with_our_op(call)}, ++seed, longest);
+          if (HasFatalFailure()) return;
+        }
+        ++turn;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Algorithms, testing::Range<Rank>(1, 10));

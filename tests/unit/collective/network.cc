@@ -3,11 +3,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "mesh/regions.h"
+
 namespace nexar::collective::test {
 
 using mesh::StepOperation;
 using mesh::StepReceive;
 using mesh::StepSend;
+
+namespace {
+
+// Bytes of a message, where they are, or copied to `copy` when it lies in several places.
+base::ByteView bytes_of(const StepSend& send, std::uint64_t offset, std::uint64_t bytes, std::vector<std::byte>& copy) {
+  if (send.regions.empty()) return {static_cast<const std::byte*>(send.data.data) + offset, static_cast<std::size_t>(bytes)};
+  copy.resize(static_cast<std::size_t>(bytes));
+  mesh::RegionCursor<ConstRegion> from = mesh::RegionIndex<ConstRegion>(send.regions).at(offset);
+  mesh::read(from, copy);
+  return copy;
+}
+
+}  // namespace
 
 StepOperation* MemoryPort::find(mesh::GroupId group, Sequence sequence) {
   const auto found = operations_.find({group, sequence});
@@ -36,8 +51,9 @@ void MemoryPort::send(StepOperation& operation, StepSend& send) {
     network_.match(self_, operation, send);
     return;
   }
-  const auto* data = static_cast<const std::byte*>(send.data.data);
-  Kept message{self_, operation.sequence, operation.group, send.part, operation.fingerprint, {data, data + send.data.bytes}};
+  std::vector<std::byte> copy;
+  const base::ByteView bytes = bytes_of(send, 0, send.data.bytes, copy);
+  Kept message{self_, operation.sequence, operation.group, send.part, operation.fingerprint, {bytes.begin(), bytes.end()}};
   network_.actions_.push_back([this, to = send.peer, message = std::move(message)] { network_.port(to).arrive(message); });
   send.state = StepSend::State::kDone;
   operation.owner->on_sent(send);
@@ -122,7 +138,7 @@ Network::Network(Rank size, std::uint64_t seed, std::uint64_t eager_bytes, const
   for (Rank rank = 0; rank < size; ++rank) {
     ports_.push_back(std::make_unique<MemoryPort>(*this, rank));
     auto wake_at = [this, rank](base::Time time) { wake_[static_cast<std::size_t>(rank)] = time; };
-    ranks_.push_back(std::make_unique<Collectives>(Collectives::Environment{*ports_.back(), [this] { return now_; }, wake_at},
+    ranks_.push_back(std::make_unique<Collectives>(Collectives::Environment{*ports_.back(), [this] { return now_; }, wake_at, pool},
                                                    plan::Chooser(), timeouts));
     ranks_.back()->add_group(kGroup, members, rank, hosts);
   }
@@ -149,9 +165,9 @@ void Network::move_some(std::size_t index) {
   const std::uint64_t left = transfer.end[run] - transfer.at[run];
   const std::uint64_t piece = 1 + random_() % left;
   const std::uint64_t offset = transfer.at[run];
-  const auto* data = static_cast<const std::byte*>(transfer.send->data.data) + offset;
   transfer.at[run] += piece;
-  transfer.receiver->owner->take(*transfer.receive, offset, {data, static_cast<std::size_t>(piece)});
+  std::vector<std::byte> copy;
+  transfer.receiver->owner->take(*transfer.receive, offset, bytes_of(*transfer.send, offset, piece, copy));
   if (transfer.at[0] < transfer.end[0] || transfer.at[1] < transfer.end[1]) return;
   const Transfer ended = transfer;
   transfers_.erase(transfers_.begin() + static_cast<std::ptrdiff_t>(index));

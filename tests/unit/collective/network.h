@@ -17,6 +17,7 @@
 
 #include "collective/collectives.h"
 #include "mesh/step.h"
+#include "nexar/buffer_pool.h"
 
 namespace nexar::collective::test {
 
@@ -86,6 +87,9 @@ class Network {
   Collectives& rank(Rank rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
   MemoryPort& port(Rank rank) { return *ports_[static_cast<std::size_t>(rank)]; }
   std::mt19937_64& random() { return random_; }
+
+  // Of all ranks.
+  const std::shared_ptr<BufferPool> pool = BufferPool::make(64 << 20);
 
   // Does whatever can be done, in a random order, until nothing is left or `until` holds.
   void run(const std::function<bool()>& until = [] { return false; });

@@ -1,10 +1,12 @@
 // Many tensors in few operations.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "nexar/gradient_bucketer.h"
 #include "nexar/node.h"
 #include "nexar/small_float.h"
+#include "plan/algorithms.h"
 #include "tensor/ranks.h"
 
 namespace nexar {
@@ -81,7 +84,7 @@ TEST_P(BucketedTest, MixedSizesAsIfEachWereReducedAlone) {
   });
 }
 
-TEST_P(BucketedTest, NeighboursInMemoryAndLargeOnesAreNotCopied) {
+TEST_P(BucketedTest, NeighboursInMemoryAndLargeOnesTakeNothingOfThePool) {
   on_all_ranks(nodes, [](const Group& world) {
     Tensor whole = given(world.rank(), 0, 1000);
     const std::vector<TensorView> parts = {{whole.data(), 10}, {whole.data() + 10, 90}, {whole.data() + 100, 900}};
@@ -143,16 +146,34 @@ TEST_P(BucketedTest, ABucketerReducesBucketsWhileMoreAreAdded) {
   });
 }
 
-TEST(Bucketed, WhatDoesNotFitAtOnceIsRefusedByTheFormThatDoesNotWait) {
+TEST(Bucketed, ManyLargeMessagesAtOnceTakeNothingOfThePool) {
   LocalOptions options;
   options.config.memory_budget = 8 << 20;
   options.config.transport = Transport::kNet;
   const std::vector<Node> nodes = Node::local(2, options).value();
   on_all_ranks(nodes, [](const Group& world) {
     Tensors tensors(world.rank(), std::vector<std::uint64_t>(50, 200000));
-    const Result<Status> refused = world.start_all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum).wait();
-    ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().to_string().find("do not fit a pool of 8388608"), std::string::npos) << refused.error().to_string();
+    ASSERT_TRUE(world.start_all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum).wait());
+    tensors.expect_sums(2);
+    EXPECT_EQ(world.pool()->counters().taken, 0u);
+  });
+}
+
+// Crumbs are gathered before they are sent.
+TEST(Bucketed, WhatIsGatheredAndDoesNotFitIsRefusedOnAllRanks) {
+  LocalOptions options;
+  options.config.memory_budget = 8 << 20;
+  options.config.transport = Transport::kNet;
+  const std::vector<Node> nodes = Node::local(2, options).value();
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), std::vector<std::uint64_t>(30000, 100));
+    const auto expect_refused = [](const auto& result) {
+      ASSERT_FALSE(result);
+      EXPECT_NE(result.error().to_string().find("do not fit a pool of 8388608"), std::string::npos) << result.error().to_string();
+    };
+    expect_refused(world.start_all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum).wait());
+    expect_refused(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+    EXPECT_EQ(world.pool()->counters().in_use, 0u);
     Tensors small(world.rank(), {5, 6});
     ASSERT_TRUE(world.all_reduce_bucketed(small.views, DataType::kI32, ReduceOp::kSum));
     small.expect_sums(2);
@@ -196,7 +217,6 @@ TEST(Bucketed, ABucketerThatIsDroppedGivesTheTensorsBack) {
       ASSERT_TRUE(bucketer.add(memory.data(), 600));
       ASSERT_TRUE(bucketer.add(memory.data() + 700, 600));
       EXPECT_EQ(bucketer.in_flight(), 1u);
-      EXPECT_EQ(world.pool()->counters().in_use > 0, transport == Transport::kNet);
     }
     EXPECT_EQ(world.pool()->counters().in_use, 0u);
   }
@@ -214,6 +234,34 @@ TEST(Bucketed, ANodesPoolMayBeShared) {
   });
   EXPECT_EQ(options.pool->counters().taken, 3u);
   EXPECT_EQ(options.pool->counters().in_use, 0u);
+}
+
+// The others never come; the tensors are freed right after.
+TEST(Bucketed, ADeadlineInTheMiddleGivesTheTensorsBack) {
+  LocalOptions options;
+  options.config.transport = Transport::kNet;
+  const std::vector<Node> nodes = Node::local(3, options).value();
+  const auto late = [](const Group& world, const std::vector<std::uint64_t>& counts) {
+    Tensors tensors(world.rank(), counts);
+    const Result<void> result =
+        world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum, {.deadline = std::chrono::milliseconds(50)});
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().to_string().find("deadline"), std::string::npos) << result.error().to_string();
+  };
+  for (const std::vector<std::uint64_t>& counts : {std::vector<std::uint64_t>(10, 7), std::vector<std::uint64_t>(500, 1000)}) {
+    std::thread other([&] { late(nodes[1].world(), counts); });
+    late(nodes[0].world(), counts);
+    other.join();
+    EXPECT_EQ(nodes[0].world().pool()->counters().in_use, 0u);
+    // Who comes now learns that it is over.
+    Tensors tensors(2, counts);
+    EXPECT_FALSE(nodes[2].world().all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+  }
+  on_all_ranks(nodes, [](const Group& world) {
+    Tensors tensors(world.rank(), {10, 20, 100000, 5});
+    ASSERT_TRUE(world.all_reduce_bucketed(tensors.views, DataType::kI32, ReduceOp::kSum));
+    tensors.expect_sums(3);
+  });
 }
 
 // Small whole numbers, whose sums of four are exact in every type.
@@ -281,6 +329,70 @@ INSTANTIATE_TEST_SUITE_P(Ranks, BucketedLists, testing::Combine(testing::Range(1
                          [](const auto& ranks) {
                            return std::to_string(std::get<0>(ranks.param)) + (std::get<1>(ranks.param) == Transport::kShm ? "Shm" : "Net");
                          });
+
+// Numbers that are whole and small on the way and in the end, also of an average.
+template <typename T>
+void expect_serial(const Group& world, DataType type, const Reduction& op, const std::vector<std::uint64_t>& counts,
+                   const std::string& by) {
+  const auto size = static_cast<std::uint64_t>(world.size());
+  const auto given = [&](Rank rank, std::uint64_t at) { return (at * 7 + static_cast<std::uint64_t>(rank) * 5) % 3 * size; };
+  std::deque<std::vector<T>> tensors;
+  std::vector<TensorView> views;
+  std::uint64_t at = 0;
+  for (const std::uint64_t count : counts) {
+    std::vector<T>& tensor = tensors.emplace_back();
+    for (std::uint64_t i = 0; i < count; ++i) tensor.push_back(value<T>(given(world.rank(), at++)));
+    views.push_back({tensor.data(), count});
+  }
+  const Result<void> reduced = world.all_reduce_bucketed(views, type, op, {.algorithm = by});
+  ASSERT_TRUE(reduced) << by << ": " << reduced.error().to_string();
+  at = 0;
+  for (const std::vector<T>& tensor : tensors)
+    for (const T& element : tensor) {
+      std::uint64_t sum = 0;
+      for (Rank rank = 0; rank < world.size(); ++rank) sum += given(rank, at);
+      const T expected = value<T>(op.user_op() == nullptr && op.op() == ReduceOp::kAvg ? sum / size : sum);
+      ASSERT_EQ(std::memcmp(&element, &expected, sizeof(T)), 0) << by << ", " << to_string(type) << ", element " << at;
+      ++at;
+    }
+}
+
+class BucketedAlgorithms : public testing::TestWithParam<int> {};
+
+TEST_P(BucketedAlgorithms, OverTheNetworkGiveWhatASerialProgramGives) {
+  LocalOptions options;
+  options.config.transport = Transport::kNet;
+  options.config.reproducible = GetParam() == 6;
+  const std::vector<Node> nodes = Node::local(GetParam(), options).value();
+  const UserOp add = user_op<std::int32_t>("add", false, [](auto left, auto right, auto out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = left[i] + right[i];
+  });
+  on_all_ranks(nodes, [&](const Group& world) {
+    std::mt19937_64 random(11);  // the same lists on all ranks
+    const auto list = [&](std::uint64_t tensors, std::uint64_t longest) {
+      std::vector<std::uint64_t> counts(tensors);
+      for (std::uint64_t& count : counts) count = random() % longest | 1;
+      return counts;
+    };
+    plan::Shape shape{.operation = OperationId::kAllReduce, .rank = world.rank(), .size = world.size(), .count = 1000};
+    shape.in_place = true;
+    shape.reproducible = world.config().reproducible;
+    for (const plan::Algorithm& algorithm : plan::algorithms_of(OperationId::kAllReduce)) {
+      if (!algorithm.legal(shape)) continue;
+      const std::string by(algorithm.name);
+      expect_serial<f16>(world, DataType::kF16, ReduceOp::kSum, list(40, 90), by);
+      expect_serial<bf16>(world, DataType::kBf16, ReduceOp::kAvg, list(40, 900), by);
+      expect_serial<double>(world, DataType::kF64, ReduceOp::kAvg, list(3, 3), by);
+      expect_serial<float>(world, DataType::kF32, ReduceOp::kSum, list(60, 9000), by);
+      expect_serial<std::uint8_t>(world, DataType::kU8, ReduceOp::kSum, list(2000, 20), by);
+      if (algorithm.has(plan::kOrdered)) expect_serial<std::int32_t>(world, DataType::kI32, add, list(50, 1500), by);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    expect_serial<float>(world, DataType::kF32, ReduceOp::kAvg, list(300, 3000), "");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, BucketedAlgorithms, testing::Range(1, 10), [](const auto& ranks) { return std::to_string(ranks.param); });
 
 INSTANTIATE_TEST_SUITE_P(Ranks, BucketedTest, testing::Values(1, 2, 3, 5), [](const auto& ranks) { return std::to_string(ranks.param); });
 

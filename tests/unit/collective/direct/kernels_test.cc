@@ -20,7 +20,7 @@ namespace {
 using collective::direct::Call;
 using collective::direct::Operation;
 using collective::direct::Outcome;
-using collective::direct::Piece;
+using collective::Piece;
 
 // The buffer of a call in place, cut anywhere, with each piece in memory of its own.
 class Scattered {
