@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,6 +39,9 @@ struct Call {
 
 // Which calls wait for which peer until when. A machine without I/O: time is an argument, and what has ended is handed back to be told.
 //
+// Nothing is allocated for a call as a rule. Its number says where it lies: numbers are given in turn, but for those whose place is taken
+// by a call that lasts. Deadlines mostly come in the order of the calls, and make a line then; the others are sorted.
+//
 // Thread: engine. Owned by the service.
 class CallTable {
  public:
@@ -59,28 +61,40 @@ class CallTable {
 
   // One whose deadline has come, the earliest; null when there is none.
   Call* due(base::Time now) const;
-  base::Time next_deadline() const { return deadlines_.empty() ? base::Time::max() : deadlines_.begin()->first; }
+  base::Time next_deadline() const { return next_due() == nullptr ? base::Time::max() : next_due()->deadline; }
 
   std::vector<Call*> to(Rank peer) const;
   std::vector<Call*> all() const;
-  std::size_t size() const { return calls_.size(); }
+  std::size_t size() const { return size_; }
 
  private:
   struct Load {
     std::uint32_t calls = 0;
     std::uint64_t bytes = 0;
   };
-  struct Entry {
-    Call* call;
-    std::uint64_t bytes;
-  };
   Load& load(Rank peer) { return peers_[static_cast<std::size_t>(peer)]; }
+  struct Place {
+    Call* call = nullptr;     // null when it is free
+    std::uint64_t bytes = 0;  // held for it
+    bool in_line = false;
+    std::uint64_t earlier = 0;  // its neighbours there; 0 for none
+    std::uint64_t later = 0;
+  };
+  Place& place(std::uint64_t id) { return places_[static_cast<std::size_t>(id) & (places_.size() - 1)]; }
+  const Place& place(std::uint64_t id) const { return places_[static_cast<std::size_t>(id) & (places_.size() - 1)]; }
+  Call* next_due() const;
+  void make_places();
+  void line_up(const Call& call);
+  void leave_line(const Call& call);
 
   PeerLimits limits_;
   std::vector<Load> peers_;
   std::uint64_t next_id_ = 1;
-  std::unordered_map<std::uint64_t, Entry> calls_;
-  std::set<std::pair<base::Time, std::uint64_t>> deadlines_;
+  std::vector<Place> places_ = std::vector<Place>(64);  // a power of two of them, half of which are free at least
+  std::size_t size_ = 0;
+  std::uint64_t first_ = 0;  // of the line; 0 for none
+  std::uint64_t last_ = 0;
+  std::set<std::pair<base::Time, std::uint64_t>> out_of_line_;  // deadlines that are earlier than one of a call before
 };
 
 }  // namespace nexar::rpc

@@ -15,9 +15,9 @@ Result<void> Registry::add(std::uint64_t scope, const Function& function, Regist
   return {};
 }
 
-std::shared_ptr<const Registered> Registry::find(std::uint64_t scope, std::uint64_t function) const {
+const std::shared_ptr<const Registered>* Registry::find(std::uint64_t scope, std::uint64_t function) const {
   const auto found = functions_.find({scope, function});
-  return found == functions_.end() ? nullptr : found->second;
+  return found == functions_.end() ? nullptr : &found->second;
 }
 
 }  // namespace nexar::rpc

@@ -31,7 +31,8 @@ class Registry {
   // False when it is not there.
   bool remove(std::uint64_t scope, const Function& function) { return functions_.erase({scope, function.key()}) > 0; }
 
-  std::shared_ptr<const Registered> find(std::uint64_t scope, std::uint64_t function) const;
+  // Null when it is not there; valid until it is withdrawn.
+  const std::shared_ptr<const Registered>* find(std::uint64_t scope, std::uint64_t function) const;
   bool is_empty() const { return functions_.empty(); }
   void clear() { functions_.clear(); }
 

@@ -41,7 +41,7 @@ Result<void> Service::on_rpc_frame(Rank from, const wire::Header& header, std::v
   switch (header.type) {
     case wire::FrameType::kRpcRequest: {
       const Result<wire::RpcRequest> m = wire::read_header<wire::RpcRequest>(header);
-      return m ? on_request({from, header.group, m->call, m->function, m->deadline_ms}, std::move(payload)) : Result<void>(m.error());
+      return m ? on_request({from, header.group, m->call, m->function, m->deadline_ms}, payload) : Result<void>(m.error());
     }
     case wire::FrameType::kRpcLargeRequest: {
       const auto m = wire::decode_frame<wire::RpcLargeRequest>(header, payload);

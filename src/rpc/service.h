@@ -12,7 +12,6 @@
 // Thread: engine, where nothing else is said. Owned by the node.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -106,12 +105,12 @@ class Service final : private mesh::RpcFrames {
     std::uint64_t function;
     std::uint32_t deadline_ms;
   };
-  Result<void> on_request(const Request& request, std::vector<std::byte> arguments);
+  Result<void> on_request(const Request& request, std::vector<std::byte>& arguments);
   Result<void> on_large_request(const Request& request, std::uint64_t transfer, std::uint64_t bytes);
   void on_cancel(Rank from, std::uint64_t id);
   struct Callee {
-    std::shared_ptr<const Registered> function;
-    Rank caller;  // in the function's group
+    const std::shared_ptr<const Registered>& function;  // the registry's, which nobody changes while a frame is being served
+    Rank caller;                                        // in the function's group
   };
   std::optional<Callee> find_callee(const Request& request);
   Result<std::shared_ptr<Served>> take_on(const Request& request, const Callee& callee, std::uint64_t bytes);
@@ -144,7 +143,6 @@ class Service final : private mesh::RpcFrames {
   ServiceCounters counters_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what was posted looks whether the service still is
   const std::uint32_t forks_at_start_;
-  const std::shared_ptr<const std::atomic<bool>> never_cancelled_ = std::make_shared<const std::atomic<bool>>(false);  // of quick handlers
   std::unique_ptr<WorkerPool> pool_;  // last, so that it stops first
 };
 

@@ -23,7 +23,7 @@ void Service::start(Call& call) {
   const auto end = [&](const Error& error) { std::exchange(call.done, nullptr)(error); };
   if (closing_) return end(not_made(call, *closing_));
   if (call.peer != mesh_.self() && mesh_.gone(call.peer)) return end(not_made(call, *mesh_.gone(call.peer)));
-  const base::Time now = loop_.refresh();
+  const base::Time now = loop_.now();  // of the turn: nearer to when its caller began than a clock that is read after others' work
   if (auto admitted = calls_.admit(now, call); !admitted) return end(not_made(call, admitted.error()));
   ++counters_.calls;
   arm(call.deadline);
@@ -59,8 +59,7 @@ void Service::call_self(const Call& call) {
   const Request request{call.peer, call.scope, call.id, call.function, milliseconds_until(call.deadline, loop_.now())};
   std::vector<std::byte> arguments(call.arguments.begin(), call.arguments.end());
   loop_.post([this, alive = std::weak_ptr<bool>(alive_), request, arguments = std::move(arguments)]() mutable {
-    if (!alive.expired() && calls_.find(request.from, request.call) != nullptr)
-      static_cast<void>(on_request(request, std::move(arguments)));
+    if (!alive.expired() && calls_.find(request.from, request.call) != nullptr) static_cast<void>(on_request(request, arguments));
   });
 }
 

@@ -1,5 +1,7 @@
 // The serving half of the service.
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +10,15 @@
 #include "rpc/service.h"
 
 namespace nexar::rpc {
+namespace {
+
+// The token of quick handlers. Nobody owns it, so that nobody counts.
+std::shared_ptr<const std::atomic<bool>> never_cancelled() {
+  static constexpr std::atomic<bool> kNever = false;
+  return {std::shared_ptr<const void>(), &kNever};
+}
+
+}  // namespace
 
 base::Time Service::deadline_of(const Request& request) {
   return request.deadline_ms == 0 ? base::Time::max() : loop_.now() + std::chrono::milliseconds(request.deadline_ms);
@@ -40,22 +51,24 @@ void Service::refuse(const Request& request, wire::RpcStatus status, const Error
 // The function of a request and its caller's rank there, or an answer that says why not.
 std::optional<Service::Callee> Service::find_callee(const Request& request) {
   if (closing_) return refuse(request, wire::RpcStatus::kRefused, *closing_), std::nullopt;
-  std::shared_ptr<const Registered> function = registry_.find(request.scope, request.function);
-  if (function == nullptr) {
+  const std::shared_ptr<const Registered>* found = registry_.find(request.scope, request.function);
+  if (found == nullptr) {
     refuse(request, wire::RpcStatus::kUnknownFunction, Error(ErrorCode::kUnsupported, "there is no such function"));
     return std::nullopt;
   }
-  const std::optional<Rank> caller = function->rank_of(request.from);
+  const Registered& function = **found;
+  const std::optional<Rank> caller = function.rank_of(request.from);
   if (!caller) {
     refuse(request, wire::RpcStatus::kRefused,
            Error(ErrorCode::kInvalidArgument,
-                 fmt::format("rank {} is no member of the group that function {} belongs to", request.from, function->name)));
+                 fmt::format("rank {} is no member of the group that function {} belongs to", request.from, function.name)));
     return std::nullopt;
   }
-  return Callee{std::move(function), *caller};
+  return Callee{*found, *caller};
 }
 
-Result<void> Service::on_request(const Request& request, std::vector<std::byte> arguments) {
+// A quick handler leaves the arguments where they are, and their memory to the next call.
+Result<void> Service::on_request(const Request& request, std::vector<std::byte>& arguments) {
   const std::optional<Callee> callee = find_callee(request);
   if (!callee) return {};
   if (callee->function->quick) return run_quick(request, *callee, arguments);
@@ -93,7 +106,7 @@ Result<void> Service::on_large_request(const Request& request, std::uint64_t tra
 // On the engine, where nexar refuses to be called.
 Result<void> Service::run_quick(const Request& request, const Callee& callee, base::ByteView arguments) {
   ++counters_.served;
-  const RpcContext context(callee.caller, never_cancelled_, to_clock(deadline_of(request)));
+  const RpcContext context(callee.caller, never_cancelled(), to_clock(deadline_of(request)));
   Result<std::vector<std::byte>> result = run_guarded(*callee.function, context, arguments);
   if (!result) {
     fail(request.from, request.scope, request.call, wire::RpcStatus::kHandlerError, result.error());

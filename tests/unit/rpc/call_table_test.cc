@@ -1,6 +1,9 @@
 #include "rpc/call_table.h"
 
+#include <cstdint>
 #include <deque>
+#include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -76,6 +79,51 @@ TEST_F(CallTableTest, DeadlinesComeInTheirOrder) {
   table.remove(late);
   EXPECT_EQ(table.due(base::Time::max()), nullptr) << "some wait for ever";
   EXPECT_EQ(table.next_deadline(), base::Time::max());
+}
+
+TEST_F(CallTableTest, ADeadlineThatIsEarlierThanThoseBeforeIsNotForgotten) {
+  CallTable wide(1, {.calls = 100, .bytes = 100});
+  std::vector<Call*> made;
+  for (const base::Duration limit : {5s, 1s, 7s, 3s, 6s, 8s}) made.push_back(&call(0, 0, limit));
+  for (Call* each : made) ASSERT_TRUE(wide.admit(kStart, *each));
+  wide.remove(*made[2]);  // from the middle of those that came in order
+  Call& earliest = call(0, 0, 2s);
+  ASSERT_TRUE(wide.admit(kStart, earliest));
+  std::vector<base::Duration> order;
+  while (Call* due = wide.due(kStart + 1h)) {
+    EXPECT_EQ(wide.next_deadline(), due->deadline);
+    order.push_back(*due->limit);
+    wide.remove(*due);
+  }
+  EXPECT_EQ(order, (std::vector<base::Duration>{1s, 2s, 3s, 5s, 6s, 8s}));
+  EXPECT_EQ(wide.next_deadline(), base::Time::max());
+}
+
+// Numbers lead to places, of which there are fewer: a call that lasts keeps its own while the numbers go round.
+TEST_F(CallTableTest, CallsThatLastAreFoundAmongMany) {
+  constexpr std::uint32_t kMost = 300;
+  CallTable wide(1, {.calls = kMost, .bytes = 0});
+  std::set<std::uint64_t> numbers;
+  std::vector<Call*> lasting;
+  for (int round = 0; round < 3000; ++round) {
+    Call& one = call(0, 0, round % 3 == 0 ? 1s : 10s);
+    ASSERT_TRUE(wide.admit(kStart + std::chrono::milliseconds(round), one));
+    EXPECT_TRUE(numbers.insert(one.id).second) << "numbers are never used again";
+    if (round % 11 == 0)
+      lasting.push_back(&one);
+    else
+      wide.remove(one);
+    for (const Call* each : lasting) ASSERT_EQ(wide.find(0, each->id), each);
+  }
+  EXPECT_EQ(wide.all().size(), lasting.size());
+  EXPECT_EQ(wide.size(), lasting.size());
+  for (const std::uint64_t id : numbers) {
+    const Call* found = wide.find(0, id);
+    ASSERT_TRUE(found == nullptr || found->id == id);
+  }
+  for (Call* each : lasting) wide.remove(*each);
+  EXPECT_EQ(wide.size(), 0u);
+  EXPECT_EQ(wide.due(base::Time::max()), nullptr);
 }
 
 TEST_F(CallTableTest, ThoseOfOnePeerAreToldApart) {
