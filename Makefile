@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`. `make help` lists the rest.
 
-export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
+# One more than cores: many tests wait for something most of the time.
+export CTEST_PARALLEL_LEVEL ?= $(shell expr $$(nproc) + 1)
 
 SOURCES = $(shell git ls-files '*.h' '*.cc')
 
