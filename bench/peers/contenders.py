@@ -163,6 +163,8 @@ class OpenMpi(Mpi):
         if len(place.hosts()) == 1:
             return [*words, "--oversubscribe"]
         slots = ",".join(f"{address}:{count}" for (_, address), count in zip(place.hosts(), spread(ranks, len(place.hosts()))))
+        # Open MPI 5 counts no slots of a host that it finds to be its own.
+        words += ["--map-by", "node:OVERSUBSCRIBE"]
         return [*words, "--host", slots, "--bind-to", "none", "--mca", "plm_rsh_agent", self.agent(place, folder), "--mca", "oob_tcp_if_include", place.interface]
 
 

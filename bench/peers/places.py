@@ -2,10 +2,12 @@
 
 TCP runs under cubic there, or under reno where a namespace may not have it: some machines default to bbr, which halves it on loopback.
 """
+import json
 import os
 import shutil
 import signal
 import subprocess
+import time
 
 WIRE_BURST = {"1gbit": "64k"}  # of the token bucket; 128k at other rates
 LOSS_STEPS = 10000
@@ -28,6 +30,14 @@ def add_namespace(name):
     for control in ("cubic", "reno"):
         if subprocess.run(inside(name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={control}"), capture_output=True).returncode == 0:
             return
+
+
+def wait_until_up(name):
+    """A cable carries nothing for a moment after its ends were set up, and who looks for a way then finds none."""
+    for _ in range(500):
+        if json.loads(run("ip", "-n", name, "-j", "link", "show", "eth0"))[0]["operstate"] == "UP":
+            return
+        time.sleep(0.01)
 
 
 class Namespaces:
@@ -108,6 +118,9 @@ class Wire(Namespaces):
                 share = round(self.loss / 100 * LOSS_STEPS)
                 run(*inside(name, "nft", "table inet loss { chain input { type filter hook input priority 0; iifname eth0 "
                                          f"numgen random mod {LOSS_STEPS} < {share} drop; }}; }}"))
+
+        for name in self.names:
+            wait_until_up(name)
 
     def hosts(self):
         return list(zip(self.names, ("10.78.0.1", "10.78.0.2")))
