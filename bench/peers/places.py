@@ -38,6 +38,7 @@ def wait_until_up(name):
         if json.loads(run("ip", "-n", name, "-j", "link", "show", "eth0"))[0]["operstate"] == "UP":
             return
         time.sleep(0.01)
+    raise SystemExit(f"the cable in the namespace {name} was not up after 5 s")
 
 
 class Namespaces:

@@ -11,7 +11,7 @@ BIN, PEERS = map(Path, sys.argv[1:3])
 LIMIT = 200  # seconds; far more than anything here takes
 sys.path.insert(0, str(PEERS))
 from collectives import OPERATIONS  # noqa: E402
-from contenders import Asked, peers_of  # noqa: E402
+from contenders import Asked, Failed, finish, peers_of, rows_of, start  # noqa: E402
 from places import Loopback  # noqa: E402
 
 
@@ -43,6 +43,15 @@ class Peers(unittest.TestCase):
             ours = next(one["time_us"] for one in rows if one["peer"] == "nexar" and one["bytes"] == row["bytes"])
             self.assertAlmostEqual(row["ratio"], row["time_us"] / ours)
         self.assertIn("plain-tcp us", done.stdout)
+
+    def test_rows_of_a_run_that_ends_badly_count_where_that_is_said_and_only_whole_ones(self):
+        def run(text, **options):
+            return rows_of(finish([start(["sh", "-c", f"echo '{text}'; exit 3"])], 10, **options))
+
+        self.assertEqual(run('[{"a": 1}] bad termination', rows_suffice=True), [{"a": 1}])
+        for text, options in (('[{"a": 1}]', {}), ('[{"a": 1},', {"rows_suffice": True}), ("", {"rows_suffice": True}), ("[]", {"rows_suffice": True})):
+            with self.assertRaisesRegex(Failed, "status 3"):
+                run(text, **options)
 
     def test_a_peer_that_does_not_exist_is_named(self):
         done = subprocess.run([PEERS / "collectives.py", "--bin", BIN, "--beside", "pigeons"], capture_output=True, text=True, timeout=LIMIT)
