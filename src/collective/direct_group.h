@@ -72,8 +72,9 @@ class DirectGroup {
   // What callers' threads have found out about the call that they made last. Thread: whose turn it is to call.
   struct Known {
     wire::CallDescriptor call{};
-    std::uint64_t fingerprint = 0;  // 0: nothing is known
     std::optional<reduce::Reducer> reducer{};
+    direct::Call there{};                      // what stays the same in the next such call
+    std::optional<direct::Pattern> pattern{};  // nothing: nothing is known
   };
   Known& known() { return known_; }
 

@@ -103,11 +103,30 @@ struct NativeLanes {
   static HWY_INLINE std::size_t step() { return hn::Lanes(D()); }
   static HWY_INLINE Wide get(const std::uint8_t* from) { return {load(D(), from)}; }
   static HWY_INLINE void set(Wide w, std::uint8_t* to, bool streaming) { put(D(), w.a, to, streaming); }
+
+#if HWY_TARGET != HWY_SCALAR
+  // Eight bytes alone, as many times as they fit: one instruction, and nothing beside them is read.
+  static HWY_INLINE Wide get_eight(const std::uint8_t* from) {
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    return {hn::BitCast(D(), hn::Set(Words(), word))};
+  }
+  static HWY_INLINE void set_eight(Wide w, std::uint8_t* to) {
+    const std::uint64_t word = hn::GetLane(hn::BitCast(Words(), w.a));
+    std::memcpy(to, &word, sizeof word);
+  }
+
+ private:
+  using Words = hn::Repartition<std::uint64_t, D>;
+#endif
 };
 
 // bool: any non-zero byte is true, and results are 0 or 1.
 struct BoolLanes : NativeLanes<std::uint8_t> {
   static HWY_INLINE Wide get(const std::uint8_t* from) { return {hn::Min(load(D(), from), hn::Set(D(), 1))}; }
+#if HWY_TARGET != HWY_SCALAR
+  static HWY_INLINE Wide get_eight(const std::uint8_t* from) { return {hn::Min(NativeLanes::get_eight(from).a, hn::Set(D(), 1))}; }
+#endif
 };
 
 using DU = hn::ScalableTag<std::uint32_t>;

@@ -111,9 +111,19 @@ class ManySources {
     L::set(finish_.apply(d, z), to + 3 * step, streaming);
   }
 
+  // What is asked most often of little.
+  HWY_INLINE void eight_bytes(std::size_t at, std::uint8_t* to) const {
+    const auto d = L::compute();
+    auto sum = L::get_eight(source(0) + at);
+    for (std::size_t s = 1; s < count_; ++s) sum = combine<Op>(d, sum, L::get_eight(source(s) + at));
+    L::set_eight(finish_.apply(d, sum), to);
+  }
+
   // Less than a step. Some sources are padded before the first is read: a load that waits for the stores it overlaps then does not keep
   // the next one waiting as well, which is most of the time that a few bytes of many ranks take.
   void rest(std::size_t at, std::size_t bytes, std::uint8_t* to) const {
+    if constexpr (requires { L::get_eight(to); })
+      if (bytes == sizeof(std::uint64_t)) return eight_bytes(at, to);
     const auto d = L::compute();
     HWY_ALIGN std::uint8_t padded[kPaddedTogether][kStepBytesMax];
     std::memset(padded[0], 0, kStepBytesMax);  // there is always a source, which the compiler does not know
@@ -138,10 +148,7 @@ class ManySources {
     const std::size_t step = step_bytes<L>();
     for (std::size_t k = 0; k < number; ++k) {
       std::memset(padded[k], 0, step);
-      if (bytes == sizeof(std::uint64_t))
-        std::memcpy(padded[k], source(first + k) + at, sizeof(std::uint64_t));  // one instruction, for what is asked most often
-      else
-        std::memcpy(padded[k], source(first + k) + at, bytes);
+      std::memcpy(padded[k], source(first + k) + at, bytes);
     }
     return number;
   }

@@ -81,20 +81,29 @@ bool is_for_caller(const GroupRecord& group, const CallOptions& options, const P
   return lie_well(call, call.type ? call.count * size_of(*call.type) : 0, group);
 }
 
-// Null when the op has no meaning on the type.
+// Null when the op has no meaning on the type, or the call is too large.
 const DirectGroup::Known* know(DirectGroup& direct, const PlainCall& call) {
   wire::CallDescriptor descriptor{.operation = call.operation, .count = call.count, .dtype = call.type, .digest = call.digest};
   if (call.op != nullptr) descriptor.op = call.op->op();
   if (call.root) descriptor.root = *call.root;
   DirectGroup::Known& known = direct.known();
-  if (known.fingerprint != 0 && known.call == descriptor) return &known;
-  std::optional<reduce::Reducer> reducer;
+  if (known.pattern && known.call == descriptor) return &known;
+  known = {.call = descriptor,
+           .there = {.operation = work_of(call.operation),
+                     .fingerprint = descriptor.fingerprint(),
+                     .count = call.count,
+                     .type = call.type.value_or(DataType::kU8),
+                     .root = call.root.value_or(0),
+                     .op = descriptor.op}};
   if (call.op != nullptr) {
     Result<reduce::Reducer> made = reduce::Reducer::make(*call.type, call.op->op());
     if (!made) return nullptr;
-    reducer = *std::move(made);
+    known.there.reducer = &known.reducer.emplace(*std::move(made));
   }
-  known = {descriptor, descriptor.fingerprint(), std::move(reducer)};
+  const collective::direct::Area& area = direct.area();
+  const collective::direct::Pattern pattern(known.there, area.rank(), area.layout(), area.tuning());
+  if (!pattern.fits()) return nullptr;
+  known.pattern = pattern;
   return &known;
 }
 
@@ -132,25 +141,17 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
   if (is_for_caller(group, options, call)) {
     DirectGroup& direct = *group.direct;
     if (const DirectGroup::Known* known = know(direct, call); known != nullptr) {
-      collective::direct::Call there{.operation = work_of(call.operation),
-                                     .fingerprint = known->fingerprint,
-                                     .send = call.send,
-                                     .recv = call.recv,
-                                     .pieces = call.pieces,
-                                     .count = call.count,
-                                     .type = call.type.value_or(DataType::kU8),
-                                     .root = call.root.value_or(0),
-                                     .reducer = known->reducer ? &*known->reducer : nullptr,
-                                     .op = known->call.op};
-      if (direct.fits(there)) {
-        there.sequence = direct.take_number(known->call);
-        collective::direct::Operation operation(direct.area(), there);
-        const auto outcome = collective::direct::run_while_moving(operation, direct.spin(), direct.offers(),
-                                                                  kSpinsOfDirect * core.config().spin, io::real_clock());
-        if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
-        direct.done();
-        return {};
-      }
+      collective::direct::Call there = known->there;
+      there.send = call.send;
+      there.recv = call.recv;
+      there.pieces = call.pieces;
+      there.sequence = direct.take_number(known->call);
+      collective::direct::Operation operation(direct.area(), there, *known->pattern);
+      const auto outcome = collective::direct::run_while_moving(operation, direct.spin(), direct.offers(),
+                                                                kSpinsOfDirect * core.config().spin, io::real_clock());
+      if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
+      direct.done();
+      return {};
     }
   }
   CollectiveState state(core, group, work_of(call.operation), options);

@@ -8,6 +8,7 @@ namespace {
 // A rank that does not publish for this many calls brings its words up to date, long before they could be taken for later ones: it may have
 // to put that off to its next call, and peers may be two calls ahead of it.
 constexpr Sequence kCallsBetweenRefreshes = Sequence{1} << 35;
+constexpr Sequence kCallsBetweenLooks = Sequence{1} << 20;
 
 }  // namespace
 
@@ -21,6 +22,8 @@ Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending*
       uses_{Use{header(rank, 0).position.load(), {}}, Use{header(rank, 1).position.load(), {}}},
       all_left_(uses_[0].position) {
   if (clock != nullptr) streaming_.emplace(*clock);
+  for (const unsigned slot : {0U, 1U})
+    for (Rank of = 0; of < layout.ranks(); ++of) payloads_[slot].push_back(header(of, slot).payload);
   NEXAR_ASSERT(rank >= 0 && rank < layout.ranks() && layout.ranks() <= kRanksMax, "the rank has a part of the area");
 }
 
@@ -28,9 +31,18 @@ void Area::enter(Sequence sequence, std::uint64_t fingerprint, std::optional<boo
   mine().call.store(fingerprint, std::memory_order_relaxed);
   mine().entered.store(sequence, lends ? std::memory_order_seq_cst : std::memory_order_release);
   if (lends) mine().lends.store((sequence << 1) | (*lends ? 1 : 0), kPublish);
+  if (sequence >= next_refresh_) refresh(sequence);
+}
+
+void Area::refresh(Sequence sequence) {
+  next_refresh_ = sequence + kCallsBetweenLooks;
   for (unsigned slot : {0U, 1U}) {
     Rank cursor = 0;
-    if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0) || !is_free(slot, cursor)) continue;
+    if (position(sequence, 0) - uses_[slot].position < position(kCallsBetweenRefreshes, 0)) continue;
+    if (!is_free(slot, cursor)) {
+      next_refresh_ = sequence + 1;
+      continue;
+    }
     uses_[slot] = {end_of(sequence - 1), {}};
     header(rank_, slot).position.store(end_of(sequence - 1), std::memory_order_relaxed);
   }

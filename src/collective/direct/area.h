@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "collective/direct/layout.h"
 #include "collective/direct/lending.h"
@@ -54,6 +56,9 @@ class Area {
   Header& header(Rank rank, unsigned slot) const { return layout_.header(base_, rank, slot); }
   std::byte* body(Rank rank, unsigned slot) const { return layout_.body(base_, rank, slot); }
   const Progress& progress(Rank rank) const { return layout_.progress(base_, rank); }
+
+  // Where each rank's bytes of a tiny call are.
+  std::span<const void* const> payloads(unsigned slot) const { return payloads_[slot]; }
 
   // The header is read next: many that are on their way at once come sooner than one after the other.
   void expect(Rank rank, unsigned slot) const { __builtin_prefetch(&header(rank, slot)); }
@@ -103,6 +108,7 @@ class Area {
   };
 
   Progress& mine() { return layout_.progress(base_, rank_); }
+  void refresh(Sequence sequence);
 
   std::byte* base_;
   Layout layout_;
@@ -113,6 +119,8 @@ class Area {
   std::optional<Streaming> streaming_;
   std::array<Use, 2> uses_;  // what each slot was last used for
   Position all_left_;        // everything before this has been left by all
+  Sequence next_refresh_ = 0;
+  std::array<std::vector<const void*>, 2> payloads_;
 };
 
 }  // namespace nexar::collective::direct

@@ -26,7 +26,9 @@ struct Mismatch {
 class Operation {
  public:
   // Enters the call: from here on peers know that this rank is in it. `call` and what it points to stay until the operation is over.
-  Operation(Area& area, const Call& call);
+  Operation(Area& area, const Call& call) : Operation(area, call, Pattern(call, area.rank(), area.layout(), area.tuning())) {}
+  // The same, of a call whose pattern is known.
+  Operation(Area& area, const Call& call, const Pattern& pattern);
   ~Operation() { stop_reading(); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
@@ -83,9 +85,11 @@ class Operation {
 
   void lend();
   void stop_reading();
+  void copy_into_header(unsigned slot);
   void copy_in(std::uint64_t round);
   void copy_out(std::uint64_t round);
   void gather_slices(std::uint64_t round);
+  bool reduce_round(std::uint64_t round);
   bool reduce(std::uint64_t round, Part part, std::byte* out);
   bool reduce_stretch(std::uint64_t round, Part part, const std::byte* own, std::byte* out, bool into_result);
   void move(std::byte* to, const std::byte* from, std::uint64_t elements, bool streams) const;
@@ -103,7 +107,8 @@ class Operation {
   Area& area_;
   const Call& call_;
   Pattern pattern_;
-  bool agreed_ = true;  // it is known how the call is done
+  const bool in_headers_;  // all bytes travel there in one piece, this rank's as well
+  bool agreed_ = true;     // it is known how the call is done
   Rank agreed_cursor_ = 0;
   bool lends_ = false;
   bool borrows_ = false;  // has found somebody's lent memory

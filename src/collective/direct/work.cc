@@ -36,6 +36,15 @@ void Operation::move(std::byte* to, const std::byte* from, std::uint64_t element
     std::memcpy(to, from, elements * pattern_.element);
 }
 
+void Operation::copy_into_header(unsigned slot) {
+  std::byte* to = area_.header(area_.rank(), slot).payload;
+  const std::size_t bytes = pattern_.count * pattern_.element;
+  if (bytes == sizeof(std::uint64_t))
+    std::memcpy(to, call_.send, sizeof(std::uint64_t));  // one instruction, for what is asked most often
+  else
+    std::memcpy(to, call_.send, bytes);
+}
+
 void Operation::copy_in(std::uint64_t round) {
   const Part part = pattern_.part(round);
   if (part.count == 0) return;
@@ -72,6 +81,16 @@ void Operation::copy_out(std::uint64_t round) {
     move(to + (pattern_.side_by_side ? static_cast<std::uint64_t>(rank) * pattern_.count * pattern_.element : 0), source(rank, round, 0),
          part.count, pattern_.streams_out);
   }
+}
+
+bool Operation::reduce_round(std::uint64_t round) {
+  const auto n = static_cast<std::size_t>(pattern_.sources.size());
+  if (!in_headers_ || n == 0) return reduce(round, {0, pattern_.part(round).count}, nullptr);
+  const auto sources = area_.payloads(Area::slot_of(at(round))).subspan(static_cast<std::size_t>(pattern_.sources.first), n);
+  error_ = call_.reducer->combine_many(sources, call_.recv, pattern_.count, n);
+  if (error_) return true;
+  end(Outcome::kOpFailed);
+  return false;
 }
 
 // Into `out`, or, when that is null, into this round's part of the result.
