@@ -101,6 +101,22 @@ void EpollLoop::remove_poller(Poller& poller) {
   NEXAR_ASSERT(found != pollers_.end(), "a poller is removed after it was added");
   *found = nullptr;
   pollers_removed_ = true;
+  std::erase(to_flush_, &poller);
+}
+
+void EpollLoop::flush_later(Poller& poller) {
+  if (turning_)
+    to_flush_.push_back(&poller);
+  else
+    poller.flush();
+}
+
+void EpollLoop::flush() {
+  while (!to_flush_.empty()) {
+    Poller* poller = to_flush_.back();
+    to_flush_.pop_back();
+    poller->flush();
+  }
 }
 
 void EpollLoop::hurry() { hurried_until_ = now_ + kHurry; }
@@ -116,6 +132,7 @@ bool EpollLoop::turn(Duration max_wait) {
 
   const Duration wait = busy ? Duration::zero() : time_to_wait(max_wait);
   if (wait > Duration::zero() || ++turns_without_epoll_ >= kTurnsPerEpoll) busy = serve_descriptors(wait) || busy;
+  flush();
   turning_ = false;
   return busy;
 }
@@ -126,6 +143,7 @@ Duration EpollLoop::time_to_wait(Duration max_wait) {
 
 bool EpollLoop::serve_descriptors(Duration wait) {
   turns_without_epoll_ = 0;
+  flush();
   bool busy = false;
   const bool blocks = wait > Duration::zero() && fall_asleep();
   if (!blocks) busy = woken_.exchange(false) || busy;

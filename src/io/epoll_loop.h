@@ -44,6 +44,7 @@ class EpollLoop final : public Loop {
   void unwatch(int fd) override;
   void add_poller(Poller& poller) override;
   void remove_poller(Poller& poller) override;
+  void flush_later(Poller& poller) override;
   void hurry() override;
   bool is_hurried() const override { return now_ < hurried_until_; }
   bool turn(base::Duration max_wait) override;
@@ -69,6 +70,7 @@ class EpollLoop final : public Loop {
   bool run_posted();
   bool run_pollers();
   bool run_next_in_turn(std::size_t count);
+  void flush();
   bool fall_asleep();
   void wake_up();
   void ring();
@@ -85,6 +87,7 @@ class EpollLoop final : public Loop {
   FileDescriptor bell_;         // an eventfd; written to wake a thread from its wait
   std::vector<Watch> watches_;  // by descriptor: the kernel gives out the lowest free number
   std::vector<Poller*> pollers_;
+  std::vector<Poller*> to_flush_;
   std::size_t next_in_turn_ = 0;                // the first to be asked of the pollers that take turns
   std::vector<std::function<void()>> running_;  // what was posted and is being run
 

@@ -52,6 +52,9 @@ class Poller {
 
   // The turn does not block any more. Comes after every fall_asleep().
   virtual void wake_up() {}
+
+  // Shows others what was done for them in this turn; called for those that asked, by Loop::flush_later().
+  virtual void flush() {}
 };
 
 // Thread: one at a time runs the loop, not always the same one; whoever takes over has synchronised with whoever leaves. Only post() and
@@ -79,6 +82,9 @@ class Loop {
 
   virtual void add_poller(Poller& poller) = 0;
   virtual void remove_poller(Poller& poller) = 0;
+
+  // Has poller.flush() called before this turn blocks or ends; at once when no turn runs. What is done many times in a turn is shown once.
+  virtual void flush_later(Poller& poller) = 0;
 
   // Something has come that somebody may be waiting for, and more of the kind may follow: for a millisecond, pollers that take turns are to
   // do less in each. In a steady stream of such things each waits for a small turn; without them turns are as long as is efficient.

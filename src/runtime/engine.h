@@ -39,8 +39,9 @@ struct EngineOptions {
   // How often the background thread looks whether that is so while threads wait again and again: seldom enough to cost them nothing.
   base::Duration doze = std::chrono::milliseconds(4);
 
-  // How long the background thread keeps away when another thread wanted to drive: after it was asked to leave, and after it was summoned
-  // and somebody drove already. A thread that waits in a tight loop does not pay for a wake-up each time. Zero: it never keeps away.
+  // The background thread keeps away when another thread wanted to drive (after it was asked to leave, and after it was summoned and
+  // somebody drove already) until nobody has driven for this long. Threads that wait again and again do not pay for its wake-ups, and do
+  // not find it at work with what they have started. Zero: it never keeps away.
   base::Duration quiet = std::chrono::milliseconds(1);
 };
 
@@ -81,7 +82,8 @@ class Engine {
   void post_and_stay(std::function<void()> work);
 
   // Waits, driving if nobody does, until `completion` is done, or until `deadline`: then it returns false. A deadline that has passed still
-  // gives the engine one turn. Not from inside.
+  // gives the engine one turn, and so does, now and then, a completion that is done already: a thread that keeps many operations under way
+  // may never have to wait, and the next ones would not begin. Not from inside.
   bool wait(Completion& completion, std::optional<base::Time> deadline = std::nullopt);
 
   // The index of the first that is done, or nothing at the deadline. No completion is named twice.
@@ -121,8 +123,8 @@ class Engine {
     std::condition_variable word;
     Sleep sleep = Sleep::kAwake;
     bool summoned = false;
-    bool asked_to_leave = false;
-    bool quiet = false;              // keeps away: not to be summoned until its doze is over
+    bool keeps_away = false;         // others want to drive: not before they have not for `quiet`
+    bool quiet = false;              // not to be summoned until its doze is over
     std::uint64_t seen_changes = 0;  // changes_ when it last looked
   };
 
@@ -134,6 +136,7 @@ class Engine {
   bool turn(base::Duration max_wait) noexcept;
 
   // Of threads that wait.
+  void turn_once();
   void lead(const Waiter& me, std::unique_lock<std::mutex>& lock);
   std::uint64_t drive_for(const Waiter& me);
   void follow(Waiter& me, std::unique_lock<std::mutex>& lock);
@@ -151,6 +154,7 @@ class Engine {
   void drive_in_background(std::unique_lock<std::mutex>& lock);
   void sleep_in_background(std::unique_lock<std::mutex>& lock);
   base::Duration time_to_doze(bool calm) const;
+  base::Duration time_to_keep_away() const;
 
   // Touched by whoever has the baton.
   io::Loop& loop_;
@@ -169,7 +173,8 @@ class Engine {
   Waiter* candidate_ = nullptr;     // a follower that was called to take the baton and has not come yet
   std::uint64_t changes_ = 0;       // how often the baton was taken or dropped
   base::Time idle_since_;           // when it was dropped last
-  int needed_ = 0;
+  std::atomic<int> needed_ = 0;     // rises under the mutex
+  std::atomic<int> unbegun_ = 0;    // reasons that have come since somebody took the baton; written under the mutex
   bool stopping_ = false;
   EngineCounters counters_;
   std::unique_ptr<Background> background_;

@@ -231,6 +231,15 @@ over:
   :: completion[me] != done -> gave_up = false; goto decide
   :: else -> rounds--
   fi;
+  if                                               /* turn_once() */
+  :: atomic { driver == nobody -> driver = waiter; drivers++; assert(drivers == 1) };
+     if
+     :: posts > 0 -> run_posted(i)
+     :: else
+     fi;
+     atomic { drivers--; driver = nobody; call_next(i) }
+  :: skip
+  fi;
   if
   :: rounds > 0 -> gave_up = false; goto begin
   :: else -> at_work--
@@ -263,6 +272,7 @@ active [WATCHERS] proctype Watching() {
 active proctype Background() {
   byte i = 0;
   byte timeouts = IDLE_TIMEOUTS;
+  byte puts_off = IDLE_TIMEOUTS;
   bool vain = false;
 
 look:
@@ -276,6 +286,11 @@ look:
        drivers++;
        assert(drivers == 1);
        goto drive
+    :: !stopping && !is_driven && needed > 0 && puts_off > 0 ->  /* somebody has driven a moment ago */
+       puts_off--;
+       summoned = false;
+       bg_sleep = doze;
+       quiet = true
     :: !stopping && (is_driven || needed == 0) ->
        vain = summoned && needed > 0;
        summoned = false;

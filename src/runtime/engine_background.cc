@@ -27,10 +27,15 @@ constexpr Duration kLongestTurn = std::chrono::hours(1);  // it is woken by even
 }  // namespace
 
 void Engine::need_background(bool needed) {
+  if (!needed) {  // nobody has to hear of it
+    const int before = needed_.fetch_sub(1, std::memory_order_relaxed);
+    NEXAR_ASSERT(before > 0, "what is no longer needed was needed");
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  needed_ += needed ? 1 : -1;
-  NEXAR_ASSERT(needed_ >= 0, "what is no longer needed was needed");
-  if (needed && !is_driven()) summon();
+  needed_.fetch_add(1, std::memory_order_relaxed);
+  unbegun_.store(unbegun_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!is_driven()) summon();
 }
 
 // Nobody drives and nobody sleeps who could be called. A thread that dozes finds that out by itself, soon enough unless it is needed; one
@@ -56,8 +61,10 @@ void Engine::run_background() {
 }
 
 bool Engine::should_take_over() const {
-  if (background_->asked_to_leave && options_.quiet > Duration::zero()) return false;
-  return !is_driven() && (needed_ > 0 || clock_.now() - idle_since_ >= options_.idle);
+  if (is_driven()) return false;
+  const Duration idle = clock_.now() - idle_since_;
+  if (background_->keeps_away && idle < options_.quiet) return false;
+  return needed_ > 0 || idle >= options_.idle;
 }
 
 // It never spins: what nobody waits for may take a wake-up longer, and the cores belong to the application.
@@ -65,36 +72,43 @@ void Engine::drive_in_background(std::unique_lock<std::mutex>& lock) {
   ++counters_.background_leads;
   if (needed_ == 0) ++counters_.idle_takeovers;
   background_->summoned = false;
+  background_->keeps_away = false;
   leave_.store(false);
   take_baton(Driver::kBackground);
   lock.unlock();
   while (!leave_.load()) turn(kLongestTurn);
   lock.lock();
   drop_baton();
-  background_->asked_to_leave = true;
+  background_->keeps_away = true;
   call_next();
 }
 
 void Engine::sleep_in_background(std::unique_lock<std::mutex>& lock) {
   Background& background = *background_;
   const bool in_vain = std::exchange(background.summoned, false) && needed_ > 0;
-  if (in_vain) ++counters_.vain_summons;
-  const bool asked_to_leave = std::exchange(background.asked_to_leave, false);
-  const bool keeps_away = (in_vain || asked_to_leave) && options_.quiet > Duration::zero();
+  if (in_vain) {
+    ++counters_.vain_summons;
+    background.keeps_away = true;
+  }
   const bool calm = std::exchange(background.seen_changes, changes_) == changes_;
   const auto roused = [&] { return background.summoned || stopping_; };
 
-  if (calm && is_driven() && !keeps_away) {
+  if (calm && is_driven()) {
     background.sleep = Sleep::kDeep;
     background.word.wait(lock, roused);
     if (!is_driven()) background.seen_changes = changes_;  // it only dozed off now: look again after `idle`, not after `doze`
   } else {
     background.sleep = Sleep::kDoze;
-    background.quiet = keeps_away;
-    background.word.wait_for(lock, keeps_away ? options_.quiet : time_to_doze(calm), roused);
+    background.quiet = background.keeps_away && needed_ > 0 && options_.quiet > Duration::zero();
+    background.word.wait_for(lock, background.quiet ? time_to_keep_away() : time_to_doze(calm), roused);
     background.quiet = false;
   }
   background.sleep = Sleep::kAwake;
+}
+
+// Until nobody has driven for `quiet`, if nobody does any more.
+Duration Engine::time_to_keep_away() const {
+  return is_driven() ? options_.quiet : std::clamp(idle_since_ + options_.quiet - clock_.now(), Duration::zero(), options_.quiet);
 }
 
 Duration Engine::time_to_doze(bool calm) const {

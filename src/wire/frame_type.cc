@@ -72,28 +72,15 @@ constexpr FrameRules kRules[] = {
     {"join_state", FrameType::kJoinState, Lane::kControl, 0, kNone, kNone, 8 + kErrorBytesMin, 8 + kErrorBytesMax},
 };
 
-constexpr std::uint8_t kNoRow = 0xff;
-
-// From a type's number to its row: every frame looks its rules up.
-constexpr auto kRows = [] {
-  std::array<std::uint8_t, 256> rows{};
-  rows.fill(kNoRow);
-  for (std::size_t row = 0; row < std::size(kRules); ++row)
-    rows[static_cast<std::uint8_t>(kRules[row].type)] = static_cast<std::uint8_t>(row);
-  return rows;
-}();
-
 constexpr std::string_view kLaneNames[] = {"control", "rpc", "data", "bulk"};
 
 }  // namespace
 
-const FrameRules* find_rules(std::uint8_t type) { return kRows[type] == kNoRow ? nullptr : &kRules[kRows[type]]; }
-
-const FrameRules& rules_of(FrameType type) {
-  const FrameRules* rules = find_rules(static_cast<std::uint8_t>(type));
-  NEXAR_ASSERT(rules != nullptr, "a type of ours has a row in the table");
-  return *rules;
-}
+constinit const std::array<const FrameRules*, 256> kRulesByType = [] {
+  std::array<const FrameRules*, 256> rules{};
+  for (const FrameRules& one : kRules) rules[static_cast<std::uint8_t>(one.type)] = &one;
+  return rules;
+}();
 
 std::string_view to_string(Lane lane) {
   const auto index = static_cast<std::size_t>(lane);

@@ -1,8 +1,11 @@
 // The kinds of frames, the lanes they travel on, and which header fields each may use: the one table behind every check.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "base/assert.h"
 
 namespace nexar::wire {
 
@@ -98,11 +101,18 @@ struct FrameRules {
   bool urgent = false;  // somebody may wait for just this frame: bulk that comes beside it gives way for a while
 };
 
-// The rules of a type of ours.
-const FrameRules& rules_of(FrameType type);
+// From a type's number to its rules; null where there is no such type. Every frame looks its rules up, some several times.
+extern const std::array<const FrameRules*, 256> kRulesByType;
 
 // The rules for a number that came from a peer; null when no type has it.
-const FrameRules* find_rules(std::uint8_t type);
+inline const FrameRules* find_rules(std::uint8_t type) { return kRulesByType[type]; }
+
+// The rules of a type of ours.
+inline const FrameRules& rules_of(FrameType type) {
+  const FrameRules* rules = find_rules(static_cast<std::uint8_t>(type));
+  NEXAR_ASSERT(rules != nullptr, "a type of ours has a row in the table");
+  return *rules;
+}
 
 std::string_view to_string(Lane lane);
 std::string_view to_string(FrameType type);

@@ -4,6 +4,7 @@
 // Latencies of message ping-pong, quick handlers and pool handlers are measured in turns, because machines drift; the columns compare
 // medians.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -35,6 +36,7 @@ constexpr Tag kEndTag = 2;
 constexpr Tag kLoadTag = 3;
 constexpr std::size_t kLoadBytes = std::size_t{1} << 30;
 constexpr std::size_t kRounds = 10;
+constexpr std::size_t kRateRounds = 7;
 constexpr std::size_t kFlights[] = {1, 4, 16, 64};
 
 struct Options {
@@ -123,7 +125,7 @@ double measure_rate(const Node& node, const char* function, std::size_t flight, 
   }
   const std::vector<std::byte> arguments(options.bytes);
   const Rpc rpc = node.rpc();
-  const std::size_t calls = options.iterations * std::min<std::size_t>(flight, 8);
+  const std::size_t calls = std::max<std::size_t>(flight, options.iterations / 2 * std::min<std::size_t>(flight, 8));
   std::deque<Operation> under_way;
   const Clock::time_point start = Clock::now();
   for (std::size_t i = 0; i < calls; ++i) {
@@ -139,15 +141,18 @@ double measure_rate(const Node& node, const char* function, std::size_t flight, 
   return static_cast<double>(calls) / seconds;
 }
 
+// Medians over rounds in which each has its turn.
 std::vector<Row> measure_rates(const Node& node, const Options& options) {
   std::vector<Row> rows;
   for (const char* function : {"quick", "pool"}) {
-    double alone = 0;
-    for (const std::size_t flight : kFlights) {
-      Row row{fmt::format("rate_{}", function), flight};
-      row.rate = measure_rate(node, function, flight, options);
-      if (flight == 1) alone = row.rate;
-      row.ratio = row.rate / alone;
+    std::array<std::vector<double>, std::size(kFlights)> rates;
+    for (std::size_t round = 0; round < kRateRounds; ++round)
+      for (std::size_t i = 0; i < std::size(kFlights); ++i) rates[i].push_back(measure_rate(node, function, kFlights[i], options));
+    for (std::size_t i = 0; i < std::size(kFlights); ++i) {
+      std::sort(rates[i].begin(), rates[i].end());
+      Row row{fmt::format("rate_{}", function), kFlights[i]};
+      row.rate = rates[i][kRateRounds / 2];
+      row.ratio = row.rate / rates[0][kRateRounds / 2];
       rows.push_back(row);
     }
   }

@@ -44,6 +44,7 @@ Connection::Connection(Endpoint& endpoint, const HostSegment& segment, Ends ends
 }
 
 Connection::~Connection() {
+  if (flush_due_) endpoint_.forget(*this);
   if (watched_) endpoint_.loop().unwatch(channel_.socket.fd());
 }
 
@@ -58,7 +59,10 @@ std::string Connection::who() const { return fmt::format("process {}", channel_.
 bool Connection::turn() {
   if (state_ == State::kEnded) return false;
   bool busy = false;
-  for (std::size_t lane = 0; lane < kLanes && !fault_; ++lane) busy = read_lane(lane, kBytesPerTurn) || busy;
+  for (std::size_t lane = 0; lane < kLanes && !fault_; ++lane) {
+    if (lane == kBulk && unshown_ > 0) show();  // what answers the others does not wait for bulk
+    busy = read_lane(lane, kBytesPerTurn) || busy;
+  }
   for (OutgoingLane& lane : outgoing_) busy = pump(lane) || busy;
   busy = refill_bulk() || busy;
   tell_waiting();
@@ -184,7 +188,7 @@ void Connection::say_goodbye() {
   std::vector<std::byte> frame(wire::frame_bytes_max<wire::Goodbye>());
   frame.resize(wire::encode_frame(wire::Goodbye{.reason = close_reason_, .text = close_text_}, {}, frame));
   put_frame(*wire::decode_header(frame), nullptr, base::ByteView(frame).subspan(wire::kHeaderBytes));
-  published();
+  show();
 }
 
 void Connection::announce_room() {

@@ -31,6 +31,8 @@ class Endpoint;
 // it but for the rest of one frame.
 inline constexpr std::array<std::size_t, kLanes> kBacklogBytesMax = {256u << 10, 512u << 10, 1u << 20, 1u << 20};
 
+inline constexpr std::size_t kBulk = static_cast<std::size_t>(wire::Lane::kBulk);
+
 // What a link needs to know of its two ends.
 struct Ends {
   int here = 0;  // local ranks
@@ -62,6 +64,9 @@ class Connection final : public Link, private io::Watcher {
 
   // Tells the other end of memory that is lent, soon. False when too much waits to be told.
   bool tell(SentLoan loan);
+
+  // Shows the other end what was sent.
+  void flush();
 
   // Reads, writes, and carries out what was asked for meanwhile, a bounded amount. Returns whether there was anything to do.
   bool turn();
@@ -121,12 +126,12 @@ class Connection final : public Link, private io::Watcher {
   void take_loans(std::vector<ReceivedLoan> loans);
 
   // Sending (connection_lanes.cc).
-  void put(OutgoingLane& lane, base::ByteView bytes);
+  void put(OutgoingLane& lane, base::ByteView start, base::ByteView payload);
   void put_frame(const wire::Header& header, const Reference* reference, base::ByteView payload);
   bool pump(OutgoingLane& lane);
   bool refill_bulk();
   Reference refer(const BulkSource::Frame& frame);
-  void published();
+  void show();
   void tell_waiting();
   bool is_all_read();
 
@@ -162,6 +167,8 @@ class Connection final : public Link, private io::Watcher {
   std::unordered_map<std::uint64_t, std::size_t> referred_;  // transfers and the slots of their leases
   std::vector<std::size_t> free_slots_;
   bool told_waiting_ = false;
+  std::size_t unshown_ = 0;     // frames that were sent and that the other end cannot see yet
+  bool flush_due_ = false;      // the endpoint knows
   std::deque<SentLoan> loans_;  // that the socket has not taken
   bool watched_ = false;
   State state_ = State::kOpen;

@@ -11,7 +11,9 @@
 namespace nexar::transport::shm {
 namespace {
 
-constexpr std::size_t kBulk = static_cast<std::size_t>(wire::Lane::kBulk);
+// Frames that are sent in one turn are shown together, as the other end then takes them: a position that both ends touch for each of them
+// would travel between their cores as often. So many at most, so that it begins in time.
+constexpr std::size_t kFramesShownTogether = 8;
 
 // Below this a copy through the ring costs less than a call of the kernel.
 constexpr std::size_t kReferredBytesMin = 16u << 10;
@@ -28,18 +30,33 @@ bool Connection::send(const wire::Header& header, base::ByteView payload) {
     return false;
   }
   put_frame(header, nullptr, payload);
-  published();
+  if (++unshown_ >= kFramesShownTogether) show();
+  if (!std::exchange(flush_due_, true)) endpoint_.flush_later(*this);
   return true;
 }
 
+void Connection::flush() {
+  flush_due_ = false;
+  if (unshown_ > 0 && state_ != State::kEnded) show();
+}
+
+void Connection::show() {
+  unshown_ = 0;
+  for (OutgoingLane& lane : outgoing_) lane.ring.publish();
+  tell_waiting();
+  endpoint_.bells()->ring(ends_.there);
+}
+
 // Into the ring as far as there is room, and the rest behind it.
-void Connection::put(OutgoingLane& lane, base::ByteView bytes) {
-  if (lane.backlog_bytes() == 0) {
-    const base::ByteView fits = bytes.first(std::min(bytes.size(), lane.ring.room()));
+void Connection::put(OutgoingLane& lane, base::ByteView start, base::ByteView payload) {
+  std::size_t room = lane.backlog_bytes() == 0 ? lane.ring.room() : 0;
+  for (base::ByteView bytes : {start, payload}) {
+    const base::ByteView fits = bytes.first(std::min(bytes.size(), room));
     lane.ring.write(fits);
-    bytes = bytes.subspan(fits.size());
+    room -= fits.size();
+    if (fits.size() < bytes.size())
+      lane.backlog.insert(lane.backlog.end(), bytes.begin() + static_cast<std::ptrdiff_t>(fits.size()), bytes.end());
   }
-  lane.backlog.insert(lane.backlog.end(), bytes.begin(), bytes.end());
 }
 
 void Connection::put_frame(const wire::Header& header, const Reference* reference, base::ByteView payload) {
@@ -56,17 +73,9 @@ void Connection::put_frame(const wire::Header& header, const Reference* referenc
     base::store_le(bytes.data() + size + 16, described.lease);
     size += kReferenceBytes;
   }
-  put(lane, base::ByteView(bytes).first(size));
-  if (reference == nullptr || reference->address == 0) put(lane, payload);
-  lane.ring.publish();
+  put(lane, base::ByteView(bytes).first(size), reference == nullptr || reference->address == 0 ? payload : base::ByteView());
   ++counters_[index].frames_sent;
   counters_[index].bytes_sent += wire::kHeaderBytes + header.length;
-}
-
-// Something was put into a ring: the peer may have to be woken, and may have to wake us when it has made room.
-void Connection::published() {
-  tell_waiting();
-  endpoint_.bells()->ring(ends_.there);
 }
 
 bool Connection::pump(OutgoingLane& lane) {
@@ -103,6 +112,7 @@ bool Connection::refill_bulk() {
     }
     const Reference reference = refer(*frame);
     put_frame(frame->header, &reference, frame->payload);
+    lane.ring.publish();
     endpoint_.bells()->ring(ends_.there);
     moved = true;
   }

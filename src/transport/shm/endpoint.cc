@@ -77,14 +77,26 @@ void Endpoint::unlinked(int local) {
 // Handlers may connect meanwhile, so connections are counted before.
 bool Endpoint::poll() {
   bool busy = false;
+  flush();  // what was posted
   const std::size_t count = connections_.size();
   bool ended = false;
   for (std::size_t i = 0; i < count; ++i) {
     busy = connections_[i]->turn() || busy;
     ended = ended || connections_[i]->state() == Connection::State::kEnded;
   }
+  flush();
   if (ended) bury();
   return busy;
+}
+
+void Endpoint::flush_later(Connection& connection) {
+  to_flush_.push_back(&connection);
+  if (to_flush_.size() == 1) loop_.flush_later(*this);
+}
+
+void Endpoint::flush() {
+  for (Connection* connection : to_flush_) connection->flush();
+  to_flush_.clear();
 }
 
 void Endpoint::bury() {

@@ -64,6 +64,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   bool poll() override;
   bool fall_asleep() override;
   void wake_up() override;
+  void flush() override;
   void on_ready(io::Readiness ready) override;
   void bury();
 
@@ -73,6 +74,8 @@ class Endpoint final : private io::Poller, private io::Watcher {
   base::ByteSpan scratch() { return {scratch_.get(), wire::kBulkBytesMax}; }
   Result<void> take_loan(int from, ReceivedLoan loan);
   void unlinked(int local);
+  void flush_later(Connection& connection);
+  void forget(Connection& connection) { std::erase(to_flush_, &connection); }
 
   io::Loop& loop_;
   io::EventDescriptor bell_;
@@ -84,6 +87,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   int self_ = -1;
   bool registered_ = false;
   const std::unique_ptr<std::byte[]> scratch_ = std::make_unique_for_overwrite<std::byte[]>(wire::kBulkBytesMax);
+  std::vector<Connection*> to_flush_;  // outlives the connections
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 

@@ -48,7 +48,9 @@ class RingWriter {
   }
 
   // Shows what was written. Sequentially consistent: whoever falls asleep afterwards sees it, or is seen asleep.
-  void publish() { tail_->store(written_, std::memory_order_seq_cst); }
+  void publish() {
+    if (shown_ != written_) tail_->store(shown_ = written_, std::memory_order_seq_cst);
+  }
 
   // Whether the reader has come further than when room() was asked last, or has everything.
   bool has_moved() const { return head_->load(std::memory_order_seq_cst) != seen_; }
@@ -64,6 +66,7 @@ class RingWriter {
   const Position* head_;
   base::ByteSpan bytes_;
   std::uint64_t written_ = 0;
+  std::uint64_t shown_ = 0;
   std::uint64_t seen_ = 0;  // the reader's position when it was looked at last
   bool broken_ = false;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/timer.h"
 #include "transport/shm_pair.h"
 #include "wire/rpc_messages.h"
 
@@ -71,6 +72,52 @@ TEST_F(ShmLink, CarriesFramesOfEveryLaneInOrder) {
   EXPECT_EQ(link(0).counters(Lane::kData).frames_sent, 100u);
   EXPECT_EQ(link(1).counters(Lane::kData).frames_received, 100u);
   EXPECT_EQ(link(0).counters(Lane::kData).bytes_sent, link(1).counters(Lane::kData).bytes_received);
+}
+
+// The positions that the other end sees.
+std::uint64_t shown(const shm::HostSegment& segment, Lane lane) { return segment.lines(0, 1).tails[static_cast<std::size_t>(lane)].load(); }
+
+TEST_F(ShmLink, FramesOfOneTurnAreShownTogetherAndAtItsEnd) {
+  std::vector<std::uint64_t> seen;
+  sides[0].loop->post([&] {
+    for (std::uint64_t tag = 0; tag < 10; ++tag) {
+      ASSERT_TRUE(link(0).send(message(tag, 0), {}));
+      seen.push_back(shown(*segment, Lane::kData));
+    }
+  });
+  sides[0].loop->turn(base::Duration::zero());
+  ASSERT_EQ(seen.size(), 10u);
+  EXPECT_EQ(seen[6], 0u);
+  EXPECT_EQ(seen[7], 8 * wire::kHeaderBytes) << "many do not wait for the end";
+  EXPECT_EQ(seen[9], 8 * wire::kHeaderBytes);
+  EXPECT_EQ(shown(*segment, Lane::kData), 10 * wire::kHeaderBytes);
+  sides[1].loop->turn(base::Duration::zero());
+  EXPECT_EQ(heard(1).frames.size(), 10u);
+}
+
+// What comes after the pollers have been asked, in the last part of a turn.
+TEST_F(ShmLink, WhatATimerSendsIsShownBeforeTheTurnEnds) {
+  bool sent = false;
+  io::Timer timer(sides[0].loop->timers(), [&] { sent = link(0).send(message(1, 0), {}); });
+  timer.set(sides[0].loop->refresh());
+  while (!sent) sides[0].loop->turn(base::Duration::zero());
+  EXPECT_EQ(shown(*segment, Lane::kData), wire::kHeaderBytes);
+}
+
+TEST_F(ShmLink, WhatIsSentOutsideATurnIsShownAtOnce) {
+  ASSERT_TRUE(link(0).send(message(1, 0), {}));
+  EXPECT_EQ(shown(*segment, Lane::kData), wire::kHeaderBytes);
+}
+
+TEST_F(ShmLink, ALinkThatEndsInTheTurnInWhichItSentLeavesNothingBehind) {
+  sides[0].loop->post([&] {
+    ASSERT_TRUE(link(0).send(message(1, 0), {}));
+    link(0).abort("enough");
+  });
+  run_until([&] { return heard(0).end.has_value(); });
+  ASSERT_TRUE(heard(0).end);
+  turn();
+  EXPECT_EQ(sides[0].endpoint->connections(), 0u);
 }
 
 void expect_bulk(Recorder& from, Recorder& to, const std::function<void(const std::function<bool()>&)>& run, bool stays) {
