@@ -109,10 +109,12 @@ void Connection::read(base::ByteView packet, base::Time now) {
   const ngtcp2_path path = endpoint_.path_to(peer_);
   const ngtcp2_pkt_info info{};
   ++unanswered_packets_;
-  progress_ = false;
+  unanswered_bytes_ += packet.size();
+  brought_ = progress_ = false;
   const int code =
       ngtcp2_conn_read_pkt(conn_, &path, &info, reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size(), stamp(now));
   if (progress_) packet_size_.acknowledged(!has_in_flight(), now);
+  if (brought_ && !unanswered_since_) unanswered_since_ = now;
   if (code != 0) fail(code, now);
 }
 
@@ -124,17 +126,27 @@ base::Time Connection::expiry() const {
   if (state_ == State::kEnded) return base::Time::max();
   const ngtcp2_tstamp at = ngtcp2_conn_get_expiry(conn_);
   const auto latest = static_cast<ngtcp2_tstamp>(base::Time::max().time_since_epoch().count());
-  return base::Time(base::Duration(static_cast<base::Duration::rep>(std::min(at, latest))));
+  const base::Time due(base::Duration(static_cast<base::Duration::rep>(std::min(at, latest))));
+  return put_off_ || keeps_acknowledgement(due) ? *unanswered_since_ + kAcknowledgementWaits : due;
+}
+
+// Of little that has come: what is sent next takes the acknowledgement along, and a packet of its own costs both ends as much as a message.
+// Whoever sends much needs it at once.
+bool Connection::keeps_acknowledgement(base::Time now) const {
+  return state_ == State::kOpen && unanswered_since_ && now < *unanswered_since_ + kAcknowledgementWaits &&
+         unanswered_packets_ <= kUnansweredPacketsMax && unanswered_bytes_ < kUnansweredBytesMax;
 }
 
 void Connection::handle_expiry(base::Time now) {
   if (state_ == State::kEnded) return;
+  if (!keeps_acknowledgement(now)) put_off_ = false;
   if (const int code = ngtcp2_conn_handle_expiry(conn_, stamp(now)); code != 0) return fail(code, now);
   packet_size_.expired(base::Duration(ngtcp2_conn_get_pto(conn_)), now);
 }
 
-bool Connection::is_urgent() const {
-  if (state_ != State::kOpen || ready_due_ || room_due_ || abort_due_ || handler_error_ || unanswered_packets_ > 1) return true;
+bool Connection::is_urgent(base::Time now) const {
+  if (state_ != State::kOpen || ready_due_ || room_due_ || abort_due_ || handler_error_) return true;
+  if (unanswered_packets_ > 1 && !keeps_acknowledgement(now)) return true;
   return std::any_of(outgoing_.begin(), outgoing_.end(), [](const OutgoingLane& lane) { return lane.queue.has_unsent(); });
 }
 

@@ -33,6 +33,12 @@ std::uint64_t key_of(const std::uint8_t* id, std::size_t size);
 
 inline constexpr std::size_t kLanes = 4;
 
+// How long an acknowledgement waits for a packet that takes it along, of so little at most: less than a peer waits before it asks, which is
+// more than the millisecond that we say in the handshake. A round trip's eighth, as ngtcp2 has it, is a few microseconds on a fast network.
+inline constexpr base::Duration kAcknowledgementWaits = std::chrono::microseconds(800);
+inline constexpr int kUnansweredPacketsMax = 8;
+inline constexpr std::size_t kUnansweredBytesMax = 2048;
+
 // Bytes that a lane may hold until the peer acknowledges them. Control, rpc and data hold several of the largest frames. Bulk is bounded by
 // what may stand in the network in front of an urgent frame: a megabyte is less than a millisecond at the speed of one core.
 inline constexpr std::array<std::size_t, kLanes> kLaneBytesMax = {256u << 10, 512u << 10, 1u << 20, 1u << 20};
@@ -77,8 +83,8 @@ class Connection final : public Link {
   base::Time expiry() const;
   void handle_expiry(base::Time now);
 
-  // Whether what it has to send should not wait for the next turn: frames, the end, or acknowledgements of more than one packet.
-  bool is_urgent() const;
+  // Whether what it has to send should not wait for the next turn: frames, the end, or acknowledgements of much.
+  bool is_urgent(base::Time now) const;
 
   // The largest packet to be written now.
   std::size_t packet_bytes() const;
@@ -140,6 +146,8 @@ class Connection final : public Link {
   void queue_frame(OutgoingLane& lane, const wire::Header& header, base::ByteView payload);
   void refill_bulk();
   bool is_held_back(const OutgoingLane& lane) const;
+  bool keeps_acknowledgement(base::Time now) const;
+  void answered(base::Time now);
   OutgoingLane* most_urgent(const std::array<bool, kLanes>& blocked);
   bool has_in_flight() const;
   void announce_ready();
@@ -169,7 +177,11 @@ class Connection final : public Link {
   std::array<LaneCounters, kLanes> counters_{};
   PacketSize packet_size_;
   bool progress_ = false;       // the packet being read acknowledges frames
+  bool brought_ = false;        // it brings some
   int unanswered_packets_ = 0;  // read since the last was written
+  std::size_t unanswered_bytes_ = 0;
+  std::optional<base::Time> unanswered_since_;  // since when an acknowledgement may be due
+  bool put_off_ = false;                        // it was, and with it whatever else there was but frames
   bool ready_due_ = false;
   bool room_due_ = false;
   bool abort_due_ = false;

@@ -47,6 +47,10 @@ Result<void> Connection::receive_stream(std::int64_t stream, base::ByteView byte
   if ((stream & kUnidirectional) == 0 || from_server == server_ || lane >= kLanes)
     return Error(ErrorCode::kRefused, fmt::format("{} sent data on stream {}, which is no lane", peer_.to_string(), stream));
   announce_ready();
+  if (lane == static_cast<std::size_t>(wire::Lane::kBulk))
+    unanswered_bytes_ += kUnansweredBytesMax;  // it goes on, and its sender waits for every acknowledgement
+  else
+    brought_ = true;
   counters_[lane].bytes_received += bytes.size();
   return incoming_[lane].parse(bytes);
 }
@@ -136,8 +140,11 @@ void Connection::announce_room() {
 
 std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
   if (state_ == State::kEnded || handler_error_) return 0;
-  unanswered_packets_ = 0;
   refill_bulk();
+  if (most_urgent({}) == nullptr && keeps_acknowledgement(now)) {
+    put_off_ = true;
+    return 0;
+  }
   const auto ts = static_cast<ngtcp2_tstamp>(now.time_since_epoch().count());
   auto* packet = reinterpret_cast<std::uint8_t*>(out.data());
   std::array<bool, kLanes> blocked{};
@@ -165,8 +172,18 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
       fail(static_cast<int>(written), now);
       return 0;
     }
+    if (written > 0) answered(now);
     return static_cast<std::size_t>(written);
   }
+}
+
+// A packet has been written. If it took no acknowledgement along, because little time had passed, one is still due soon.
+void Connection::answered(base::Time now) {
+  unanswered_packets_ = 0;
+  unanswered_bytes_ = 0;
+  put_off_ = false;
+  const auto kept_until = static_cast<ngtcp2_tstamp>((now + kAcknowledgementWaits).time_since_epoch().count());
+  if (ngtcp2_conn_get_expiry(conn_) > kept_until) unanswered_since_.reset();
 }
 
 // Lanes are in the order of their urgency.

@@ -59,6 +59,7 @@ struct EndpointCounters {
   std::uint64_t handshakes_refused = 0;  // of callers whose certificate was not accepted
   std::uint64_t handshakes_dropped = 0;  // of callers that did not end them in time, or made way
   std::uint64_t packets_ignored = 0;     // that belong to no connection and open none
+  std::uint64_t sends = 0;               // of one or several packets at once
   std::uint64_t receive_errors = 0;
   std::uint64_t send_errors = 0;  // packets that the kernel did not take, sent again like lost ones
 };

@@ -40,7 +40,7 @@ bool Endpoint::serve_dirty() {
 
 void Endpoint::serve_urgent() {
   for (const Connection* connection : dirty_)
-    if (connection->is_urgent()) {
+    if (connection->is_urgent(environment_.loop.now())) {
       serve_dirty();
       return;
     }
@@ -90,6 +90,7 @@ std::size_t Endpoint::write_batch(Connection& connection) {
 }
 
 void Endpoint::send_packets(base::ByteView packets, std::size_t segment, Connection& connection) {
+  ++counters_.sends;
   const Result<io::Sent> sent = socket_.send(packets, segment, connection.peer_address());
   if (!sent) {
     ++counters_.send_errors;

@@ -36,6 +36,43 @@ TEST_F(QuicTest, WorksOverIpv6) {
   EXPECT_TRUE(handler.ready);
 }
 
+TEST_F(QuicTest, AnAnswerTakesTheAcknowledgementAlong) {
+  Side client(*loop, authority, 1);
+  Side server(*loop, authority, 2);
+  Recorder handler;
+  connect(client, server, handler);
+  Recorder& other = *server.accepted[0];
+  const auto sends = [&] { return client.endpoint->counters().sends + server.endpoint->counters().sends; };
+  constexpr std::size_t kRoundTrips = 200;
+  const std::uint64_t before = sends();
+  for (std::size_t i = 1; i <= kRoundTrips; ++i) {
+    ASSERT_TRUE(handler.link->send(message(i, 0), {}));
+    run_until([&] { return other.frames.size() == i; });
+    ASSERT_TRUE(other.link->send(message(i, 0), {}));
+    run_until([&] { return handler.frames.size() == i; });
+  }
+  EXPECT_LE(sends() - before, 2 * kRoundTrips + kRoundTrips / 4) << "some wait too long where others use the cores";
+}
+
+TEST_F(QuicTest, WhatNobodyAnswersIsAcknowledgedSoon) {
+  Side client(*loop, authority, 1);
+  Side server(*loop, authority, 2);
+  Recorder handler;
+  connect(client, server, handler);
+  const auto sends = [&] { return server.endpoint->counters().sends; };
+  for (base::Time quiet = loop->refresh(); loop->refresh() - quiet < std::chrono::milliseconds(20);) {  // the handshake's last words
+    const std::uint64_t before = sends();
+    loop->turn(std::chrono::milliseconds(1));
+    if (sends() != before) quiet = loop->now();
+  }
+  const std::uint64_t before = sends();
+  const base::Time sent = loop->refresh();
+  ASSERT_TRUE(handler.link->send(message(1, 0), {}));
+  run_until([&] { return sends() != before; });
+  EXPECT_GE(loop->refresh() - sent, quic::kAcknowledgementWaits);
+  EXPECT_EQ(sends(), before + 1);
+}
+
 TEST_F(QuicTest, FramesOfALaneArriveInOrderAndIntact) {
   Side client(*loop, authority, 1);
   Side server(*loop, authority, 2);
