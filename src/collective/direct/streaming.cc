@@ -12,7 +12,7 @@ Streaming::Learned& Streaming::learned(const Kind& kind) {
 }
 
 // A way has been tried often enough: on to the next one, or to the best.
-void Streaming::turn(Learned& one, std::uint32_t way, Way tuned) {
+void Streaming::turn(Learned& one, std::uint32_t way, std::uint32_t ways, Way tuned) {
   if (way == 0) {
     one.tried = tuned;
     one.best_time = kNever;
@@ -21,18 +21,22 @@ void Streaming::turn(Learned& one, std::uint32_t way, Way tuned) {
     one.best_time = one.tried_time;
   }
   one.tried_time = one.first_time = kNever;
-  if (way == kWays) one.tried = one.best;
-  if (way == 1) one.tried = {!tuned.in, !tuned.out};
-  if (way == 2) one.tried = {!tuned.in, tuned.out};
-  if (way == 3) one.tried = {tuned.in, !tuned.out};
+  if (way == ways)
+    one.tried = one.best;
+  else if (way == 1)
+    one.tried = {!tuned.in, ways == 2 ? tuned.out : !tuned.out};
+  else if (way == 2)
+    one.tried = {!tuned.in, tuned.out};
+  else if (way == 3)
+    one.tried = {tuned.in, !tuned.out};
 }
 
 Streaming::Trial Streaming::begin(const Kind& kind, Way tuned) {
   Learned& one = learned(kind);
   const std::uint32_t call = one.calls++ % kPeriod;
   const std::uint32_t of_way = calls_of_way(kind.bytes);
-  const std::uint32_t trials = kWays * of_way;
-  if (call <= trials && call % of_way == 0) turn(one, call / of_way, tuned);
+  const std::uint32_t trials = Streaming::trials(kind.bytes);
+  if (call <= trials && call % of_way == 0) turn(one, call / of_way, ways(kind.bytes), tuned);
   Trial trial;
   const bool hopeless = call % of_way > 1 && std::min(one.first_time, one.tried_time) > kHopeless * one.best_time;
   trial.way_ = hopeless ? one.best : one.tried;

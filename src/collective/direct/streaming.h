@@ -9,6 +9,7 @@
 //
 // All four, because one alone may not pay where both do: 16 MiB among eight ranks took 6.7 ms past the caches, 7.2 with slots through them,
 // and 4.7 with the result through them too. Calls of 32 MiB and more try each way twice: they take so long that chance has little to say.
+// Calls of less than 1 MiB try two ways, more often: their result is always stored as tuned.
 //
 // All ranks make the same calls in the same order, so that they try the same way in the same call without a word about it. Each rank then
 // keeps what was best for it; results do not depend on it.
@@ -38,14 +39,20 @@ struct Way {
 
 class Streaming {
  public:
-  // Bytes from which on it matters. What is smaller stays in the caches of today.
-  static constexpr std::uint64_t kFrom = std::uint64_t{1} << 20;
+  // Bytes from which on it matters how slots are filled. 256 KiB among sixteen ranks took 125 us past the caches and 90 through them.
+  static constexpr std::uint64_t kFrom = std::uint64_t{64} << 10;
 
-  static constexpr std::uint32_t kWays = 4;
+  // And from which on it matters where the result goes. What is smaller stays in the caches of today.
+  static constexpr std::uint64_t kResultFrom = std::uint64_t{1} << 20;
+
+  static constexpr std::uint32_t ways(std::uint64_t bytes) { return bytes < kResultFrom ? 2 : 4; }
 
   // Calls that try one way, the first of which is not counted: it finds what the way before has left in the caches.
-  static constexpr std::uint32_t calls_of_way(std::uint64_t bytes) { return bytes < (std::uint64_t{32} << 20) ? 5 : 2; }
-  static constexpr std::uint32_t trials(std::uint64_t bytes) { return kWays * calls_of_way(bytes); }
+  static constexpr std::uint32_t calls_of_way(std::uint64_t bytes) {
+    if (bytes < kResultFrom) return 9;
+    return bytes < (std::uint64_t{32} << 20) ? 5 : 2;
+  }
+  static constexpr std::uint32_t trials(std::uint64_t bytes) { return ways(bytes) * calls_of_way(bytes); }
   static constexpr std::uint32_t kPeriod = 512;  // a way that takes twice as long costs a hundredth on the whole
 
   // Another way is worth taking only if it saves this much: less than that is chance.
@@ -82,9 +89,9 @@ class Streaming {
     float first_time = kNever;  // of the way that is tried: the call that does not count
   };
 
-  static constexpr std::size_t kSizes = 8;  // from kFrom in powers of two; the last has no end
+  static constexpr std::size_t kSizes = 12;  // from kFrom in powers of two; the last has no end
   Learned& learned(const Kind& kind);
-  static void turn(Learned& one, std::uint32_t way, Way tuned);
+  static void turn(Learned& one, std::uint32_t way, std::uint32_t ways, Way tuned);
 
   const io::Clock& clock_;
   std::array<std::array<std::array<Learned, kSizes>, 2>, kOperationIdMax + 1> learned_{};

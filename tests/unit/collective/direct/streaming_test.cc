@@ -90,6 +90,22 @@ TEST_F(StreamingTest, FindsWhatPaysOnlyTogether) {
   EXPECT_EQ(call(cost), other);
 }
 
+TEST_F(StreamingTest, SmallerCallsFindOutAboutSlotsOnly) {
+  const Streaming::Kind small{OperationId::kAllReduce, false, Streaming::kResultFrom - 1};
+  for (const bool in : {false, true}) {
+    Streaming fresh(clock_);
+    for (std::uint32_t i = 0; i < Streaming::trials(small.bytes) + 5; ++i) {
+      auto trial = fresh.begin(small, kTuned);
+      clock_.pass(microseconds(trial.way().in == in ? 90 : 120));
+      fresh.end(trial);
+      EXPECT_EQ(trial.way().out, kTuned.out) << i;
+      if (i >= Streaming::trials(small.bytes)) {
+        EXPECT_EQ(trial.way().in, in) << i;
+      }
+    }
+  }
+}
+
 TEST_F(StreamingTest, StaysAsTunedWhenAnotherWayIsHardlyFaster) {
   const auto cost = [&](Way way) { return microseconds(way == kTuned ? 1000 : 980); };
   learn(cost);
@@ -178,7 +194,7 @@ TEST_F(StreamingTest, RanksTryTheSameWayInTheSameCall) {
   DirectWorld world(kRanks, 1, collective::direct::kSlotBytesMin, {}, {}, &clock_);
   std::set<std::pair<bool, bool>> ways;
   for (Sequence sequence = 1; sequence <= kTrials + 2; ++sequence) {
-    CaseMemory memory({OperationId::kAllGather, DataType::kI64, ReduceOp::kSum, Streaming::kFrom / 8 / kRanks + 1, kRanks}, sequence);
+    CaseMemory memory({OperationId::kAllGather, DataType::kI64, ReduceOp::kSum, Streaming::kResultFrom / 8 / kRanks + 1, kRanks}, sequence);
     std::vector<Call> calls;
     std::vector<std::unique_ptr<Operation>> operations;
     for (Rank rank = 0; rank < kRanks; ++rank) calls.push_back(memory.call(rank, sequence));
@@ -195,7 +211,7 @@ TEST_F(StreamingTest, RanksTryTheSameWayInTheSameCall) {
     }
     for (Rank rank = 0; rank < kRanks; ++rank) ASSERT_EQ(memory.wrong_at(rank), "");
   }
-  EXPECT_EQ(ways.size(), Streaming::kWays);
+  EXPECT_EQ(ways.size(), Streaming::ways(Streaming::kResultFrom));
 }
 
 }  // namespace
