@@ -92,6 +92,28 @@ Result<void> wait_until_running(const std::string& name) {
   });
 }
 
+bool hears_itself(const io::Address& address) {
+  const io::FileDescriptor socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (bind(socket.get(), address.data(), address.size()) != 0) return false;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return false;
+  if (sendto(socket.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&name), size) != 1) return false;
+  pollfd readable{socket.get(), POLLIN, 0};
+  return poll(&readable, 1, 10) == 1;
+}
+
+// An IPv6 address is there at once and of use a little later, when the kernel has come to it, without detection of duplicates too: until
+// then what is sent to it goes to the cable and is lost.
+Result<void> wait_until_heard(const std::string& name, const io::Address& address) {
+  return io::in_network_namespace(path_of(name), [&]() -> Result<void> {
+    const base::Time deadline = io::real_clock().now() + kCarrierTimeMax;
+    while (!hears_itself(address))
+      if (io::real_clock().now() > deadline) return Error(ErrorCode::kTimeout, fmt::format("{} of {} stays deaf", address.host(), name));
+    return {};
+  });
+}
+
 // The process that made a namespace of this name; nothing for names that are not ours.
 std::optional<pid_t> maker_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -261,7 +283,9 @@ Result<void> Namespaces::configure(int i, const Options& options) {
   }
   Result<void> addressed = run_each({{"ip", "-n", name(i), "addr", "add", v4(i).host() + "/24", "dev", kInterface},
                                      {"ip", "-n", name(i), "addr", "add", v6(i).host() + "/64", "dev", kInterface, "nodad"}});
-  return addressed ? add_routes(i) : addressed;
+  if (!addressed) return addressed;
+  if (Result<void> heard = wait_until_heard(name(i), v6(i)); !heard) return heard;
+  return add_routes(i);
 }
 
 std::string Namespaces::name(int i) const {
