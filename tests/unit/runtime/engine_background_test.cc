@@ -15,6 +15,14 @@ void until_done(const Completion& completion) {
   while (!completion.is_done()) std::this_thread::yield();
 }
 
+// It is needed, and has shown that it drives.
+void have_it_drive(const RunningEngine& engine) {
+  engine->need_background(true);
+  Completion done;
+  engine.post_completion(done);
+  until_done(done);
+}
+
 TEST(EngineBackground, RunsWhatNobodyWaitsForWhenNobodyHasDrivenForAWhile) {
   const RunningEngine engine;
   Completion done;
@@ -60,10 +68,7 @@ TEST(EngineBackground, DrivesAtOnceWhenALeaderLeavesAndItIsNeeded) {
 
 TEST(EngineBackground, GivesTheBatonToAThreadThatWaits) {
   const RunningEngine engine(without_timeouts());
-  engine->need_background(true);
-  Completion done;
-  engine.post_completion(done);
-  until_done(done);  // by the background thread, which is blocked or about to be
+  have_it_drive(engine);  // it is blocked, or about to be
 
   Completion never;
   for (int i = 0; i < 1000 && engine->counters().leads == 0; ++i) EXPECT_FALSE(engine->wait(never, in(5ms)));
@@ -96,10 +101,7 @@ TEST(EngineBackground, KeepsAwayAsLongAsOthersDriveAgainAndAgain) {
   EngineOptions options = without_timeouts();
   options.quiet = 200ms;
   const RunningEngine engine(options);
-  engine->need_background(true);
-  Completion first;
-  engine.post_completion(first);
-  until_done(first);  // by the background thread, which drives
+  have_it_drive(engine);
   engine->run([] {});
   const std::uint64_t leads = engine->counters().background_leads;
   for (const base::Time end = in(500ms); io::real_clock().now() < end;) engine->run([] {});
@@ -116,13 +118,13 @@ TEST(EngineBackground, WhoFindsItsOperationDoneStillBeginsWhatLiesThere) {
   EngineOptions options = without_timeouts();
   options.quiet = 1h;
   const RunningEngine engine(options);
-  engine->need_background(true);
-  Completion done;
-  engine.post_completion(done);
-  until_done(done);
+  have_it_drive(engine);
   while (engine->counters().leads == 0) engine->run([] {});  // from here on the background thread keeps away, and nobody else drives
 
   constexpr int kOperations = 64;
+  Completion done;
+  engine.post_completion(done);
+  engine->wait(done);
   const std::uint64_t leads = engine->counters().leads;
   int begun = 0;
   for (int i = 0; i < kOperations; ++i) {
@@ -142,10 +144,7 @@ TEST(EngineBackground, MakesRoomForAThreadThatPostsToWait) {
   EngineOptions options = without_timeouts();
   options.quiet = 1h;
   const RunningEngine engine(options);
-  engine->need_background(true);
-  Completion done;
-  engine.post_completion(done);
-  until_done(done);  // by the background thread, which drives
+  have_it_drive(engine);
   for (int i = 0; i < 1000; ++i) engine->run([] {});
   EXPECT_GE(engine->counters().leads, 990u) << "it ran the first, and what came while it was leaving";
   EXPECT_EQ(engine->counters().background_leads, 1u);
