@@ -25,10 +25,6 @@ constexpr Duration kLongestWait = std::chrono::hours(1);
 // otherwise get it only when the spinning ends. Seldom enough not to be seen where there are cores for all.
 constexpr std::uint64_t kTurnsPerOffer = 16;
 
-// Operations that lie there unbegun before a thread that finds its own done already drives for a turn: it costs as much as a few of them,
-// and by then whoever shall answer has had nothing to do for as long.
-constexpr int kUnbegunPerTurn = 16;
-
 // Set while this thread turns a loop. One mark for all engines: a callback of one node that waits for another would hold up the first.
 thread_local bool inside = false;
 
@@ -93,10 +89,7 @@ bool Engine::turn(Duration max_wait) noexcept {
 }
 
 bool Engine::wait(Completion& completion, std::optional<Time> deadline) {
-  if (completion.is_done()) {
-    if (unbegun_.load(std::memory_order_relaxed) >= kUnbegunPerTurn) turn_once();
-    return true;
-  }
+  if (completion.is_done()) return true;
   const std::array<Completion*, 1> one = {&completion};
   return wait_any(one, deadline).has_value();
 }
@@ -137,19 +130,6 @@ void Engine::run(const std::function<void()>& work) {
     done.complete();
   });
   wait(done);
-}
-
-void Engine::turn_once() {
-  std::unique_lock lock(mutex_);
-  if (driver_ != Driver::kNobody) return;
-  take_baton(Driver::kWaiter);
-  ++counters_.leads;
-  lock.unlock();
-  loop_.refresh();
-  turn(Duration::zero());
-  lock.lock();
-  drop_baton();
-  call_next();
 }
 
 void Engine::lead(const Waiter& me, std::unique_lock<std::mutex>& lock) {
@@ -212,7 +192,6 @@ void Engine::sleep(Waiter& me, std::unique_lock<std::mutex>& lock) {
 void Engine::take_baton(Driver driver) {
   driver_ = driver;
   ++changes_;
-  unbegun_.store(0, std::memory_order_relaxed);
 }
 
 void Engine::drop_baton() {

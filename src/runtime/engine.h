@@ -82,8 +82,7 @@ class Engine {
   void post_and_stay(std::function<void()> work);
 
   // Waits, driving if nobody does, until `completion` is done, or until `deadline`: then it returns false. A deadline that has passed still
-  // gives the engine one turn, and so does, now and then, a completion that is done already: a thread that keeps many operations under way
-  // may never have to wait, and the next ones would not begin. Not from inside.
+  // gives the engine one turn. Not from inside.
   bool wait(Completion& completion, std::optional<base::Time> deadline = std::nullopt);
 
   // The index of the first that is done, or nothing at the deadline. No completion is named twice.
@@ -136,7 +135,6 @@ class Engine {
   bool turn(base::Duration max_wait) noexcept;
 
   // Of threads that wait.
-  void turn_once();
   void lead(const Waiter& me, std::unique_lock<std::mutex>& lock);
   std::uint64_t drive_for(const Waiter& me);
   void follow(Waiter& me, std::unique_lock<std::mutex>& lock);
@@ -174,7 +172,6 @@ class Engine {
   std::uint64_t changes_ = 0;       // how often the baton was taken or dropped
   base::Time idle_since_;           // when it was dropped last
   std::atomic<int> needed_ = 0;     // rises under the mutex
-  std::atomic<int> unbegun_ = 0;    // reasons that have come since somebody took the baton; written under the mutex
   bool stopping_ = false;
   EngineCounters counters_;
   std::unique_ptr<Background> background_;

@@ -231,15 +231,6 @@ over:
   :: completion[me] != done -> gave_up = false; goto decide
   :: else -> rounds--
   fi;
-  if                                               /* turn_once() */
-  :: atomic { driver == nobody -> driver = waiter; drivers++; assert(drivers == 1) };
-     if
-     :: posts > 0 -> run_posted(i)
-     :: else
-     fi;
-     atomic { drivers--; driver = nobody; call_next(i) }
-  :: skip
-  fi;
   if
   :: rounds > 0 -> gave_up = false; goto begin
   :: else -> at_work--

@@ -34,7 +34,6 @@ void Engine::need_background(bool needed) {
   }
   const std::lock_guard lock(mutex_);
   needed_.fetch_add(1, std::memory_order_relaxed);
-  unbegun_.store(unbegun_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (!is_driven()) summon();
 }
 

@@ -36,7 +36,7 @@ inline constexpr std::size_t kLanes = 4;
 // How long an acknowledgement waits for a packet that takes it along, of so little at most: less than a peer waits before it asks, which is
 // more than the millisecond that we say in the handshake. A round trip's eighth, as ngtcp2 has it, is a few microseconds on a fast network.
 inline constexpr base::Duration kAcknowledgementWaits = std::chrono::microseconds(800);
-inline constexpr int kUnansweredPacketsMax = 8;
+inline constexpr std::size_t kUnansweredPacketsMax = 8;
 inline constexpr std::size_t kUnansweredBytesMax = 2048;
 
 // Bytes that a lane may hold until the peer acknowledges them. Control, rpc and data hold several of the largest frames. Bulk is bounded by
@@ -176,9 +176,9 @@ class Connection final : public Link {
   std::array<IncomingLane, kLanes> incoming_;
   std::array<LaneCounters, kLanes> counters_{};
   PacketSize packet_size_;
-  bool progress_ = false;       // the packet being read acknowledges frames
-  bool brought_ = false;        // it brings some
-  int unanswered_packets_ = 0;  // read since the last was written
+  bool progress_ = false;               // the packet being read acknowledges frames
+  bool brought_ = false;                // it brings some
+  std::size_t unanswered_packets_ = 0;  // read since the last was written
   std::size_t unanswered_bytes_ = 0;
   std::optional<base::Time> unanswered_since_;  // since when an acknowledgement may be due
   bool put_off_ = false;                        // it was, and with it whatever else there was but frames

@@ -102,7 +102,7 @@ class Endpoint final : private io::Poller, private io::Watcher {
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
   // Sends what is due now instead of at the end of the loop's turn.
-  void flush();
+  void flush() override;
 
   // Reads everything that has come, so that what a peer sent before it died is here. Not from a handler's call.
   void drain();

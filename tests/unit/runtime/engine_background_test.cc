@@ -96,7 +96,6 @@ TEST(EngineBackground, AVainSummonsIsNotRepeatedWhileItKeepsAway) {
   engine->need_background(false);
 }
 
-// A thread that keeps operations under way and finds them done drives by itself, and the background thread does not come between.
 TEST(EngineBackground, KeepsAwayAsLongAsOthersDriveAgainAndAgain) {
   EngineOptions options = without_timeouts();
   options.quiet = 200ms;
@@ -112,32 +111,6 @@ TEST(EngineBackground, KeepsAwayAsLongAsOthersDriveAgainAndAgain) {
   until_done(last);
   EXPECT_GE(engine->counters().background_leads, leads + 1);
   engine->need_background(false);
-}
-
-TEST(EngineBackground, WhoFindsItsOperationDoneStillBeginsWhatLiesThere) {
-  EngineOptions options = without_timeouts();
-  options.quiet = 1h;
-  const RunningEngine engine(options);
-  have_it_drive(engine);
-  while (engine->counters().leads == 0) engine->run([] {});  // from here on the background thread keeps away, and nobody else drives
-
-  constexpr int kOperations = 64;
-  Completion done;
-  engine.post_completion(done);
-  engine->wait(done);
-  const std::uint64_t leads = engine->counters().leads;
-  int begun = 0;
-  for (int i = 0; i < kOperations; ++i) {
-    engine->need_background(true);
-    engine->post([&] { ++begun; });
-    EXPECT_TRUE(engine->wait(done)) << "which it is all the time";
-  }
-  int begun_before = 0;
-  engine->run([&] { begun_before = begun; });  // after all of them
-  EXPECT_EQ(begun_before, kOperations);
-  EXPECT_EQ(engine->counters().background_leads, 1u);
-  EXPECT_GE(engine->counters().leads, leads + 4) << "not only at the end";
-  for (int i = 0; i <= kOperations; ++i) engine->need_background(false);
 }
 
 TEST(EngineBackground, MakesRoomForAThreadThatPostsToWait) {

@@ -45,13 +45,16 @@ TEST_F(QuicTest, AnAnswerTakesTheAcknowledgementAlong) {
   const auto sends = [&] { return client.endpoint->counters().sends + server.endpoint->counters().sends; };
   constexpr std::size_t kRoundTrips = 200;
   const std::uint64_t before = sends();
+  std::size_t slow = 0;  // in which an acknowledgement may have waited for too long, where others use the cores
   for (std::size_t i = 1; i <= kRoundTrips; ++i) {
+    const base::Time begun = loop->refresh();
     ASSERT_TRUE(handler.link->send(message(i, 0), {}));
     run_until([&] { return other.frames.size() == i; });
     ASSERT_TRUE(other.link->send(message(i, 0), {}));
     run_until([&] { return handler.frames.size() == i; });
+    if (loop->refresh() - begun > quic::kAcknowledgementWaits / 2) ++slow;
   }
-  EXPECT_LE(sends() - before, 2 * kRoundTrips + kRoundTrips / 4) << "some wait too long where others use the cores";
+  EXPECT_LE(sends() - before, 2 * kRoundTrips + kRoundTrips / 4 + 2 * slow) << slow << " were slow";
 }
 
 TEST_F(QuicTest, WhatNobodyAnswersIsAcknowledgedSoon) {
