@@ -88,14 +88,14 @@ bool Engine::turn(Duration max_wait) noexcept {
   return busy;
 }
 
-bool Engine::wait(Completion& completion, std::optional<Time> deadline) {
+bool Engine::wait(Completion& completion, std::optional<Time> deadline, int spins) {
   if (completion.is_done()) return true;
   const std::array<Completion*, 1> one = {&completion};
-  return wait_any(one, deadline).has_value();
+  return wait_any(one, deadline, spins).has_value();
 }
 
-std::optional<std::size_t> Engine::wait_any(std::span<Completion* const> completions, std::optional<Time> deadline) {
-  Waiter me(mutex_, completions, deadline);
+std::optional<std::size_t> Engine::wait_any(std::span<Completion* const> completions, std::optional<Time> deadline, int spins) {
+  Waiter me(mutex_, completions, deadline, spins);
   if (const auto done = me.first_done()) return done;
   const rpc::WorkerPool::Wait wait;  // a handler that waits makes room for another
   NEXAR_ASSERT(!is_inside(), "calls from inside are refused before they wait");
@@ -146,14 +146,15 @@ void Engine::lead(const Waiter& me, std::unique_lock<std::mutex>& lock) {
 std::uint64_t Engine::drive_for(const Waiter& me) {
   std::uint64_t blocked_turns = 0;
   std::uint64_t idle_turns = 0;
+  const Duration spin = me.spins() * options_.spin;
   Time now = loop_.refresh();
-  Time spin_until = now + options_.spin;
+  Time spin_until = now + spin;
   do {
     const bool spins = now < spin_until;
     const Duration left = me.deadline() ? std::max(*me.deadline() - now, Duration::zero()) : kLongestWait;
     const bool busy = turn(spins ? Duration::zero() : std::min(left, kLongestWait));
     now = loop_.now();
-    if (busy || !spins) spin_until = now + options_.spin;
+    if (busy || !spins) spin_until = now + spin;
     if (!spins) ++blocked_turns;
     const bool crowded = crowded_.load(std::memory_order_relaxed);
     if (spins && !busy && ++idle_turns % (crowded ? 1 : kTurnsPerOffer) == 0) offers_.make(crowded, clock_);

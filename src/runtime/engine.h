@@ -82,11 +82,12 @@ class Engine {
   void post_and_stay(std::function<void()> work);
 
   // Waits, driving if nobody does, until `completion` is done, or until `deadline`: then it returns false. A deadline that has passed still
-  // gives the engine one turn. Not from inside.
-  bool wait(Completion& completion, std::optional<base::Time> deadline = std::nullopt);
+  // gives the engine one turn. A thread that drives spins for `spins` times EngineOptions::spin before it blocks. Not from inside.
+  bool wait(Completion& completion, std::optional<base::Time> deadline = std::nullopt, int spins = 1);
 
   // The index of the first that is done, or nothing at the deadline. No completion is named twice.
-  std::optional<std::size_t> wait_any(std::span<Completion* const> completions, std::optional<base::Time> deadline = std::nullopt);
+  std::optional<std::size_t> wait_any(std::span<Completion* const> completions, std::optional<base::Time> deadline = std::nullopt,
+                                      int spins = 1);
 
   // Runs `work` on the engine and waits until it has run.
   void run(const std::function<void()>& work);

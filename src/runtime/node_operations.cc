@@ -67,7 +67,8 @@ Result<Status> NodeCore::wait(OperationState& operation, std::optional<std::chro
 }
 
 Result<Status> NodeCore::wait_inside(OperationState& operation, std::optional<std::chrono::nanoseconds> limit) {
-  if (!engine_->wait(operation.completion, deadline(limit)) && operation.kind == OperationState::Kind::kCollective) {
+  const bool is_collective = operation.kind == OperationState::Kind::kCollective;
+  if (!engine_->wait(operation.completion, deadline(limit), is_collective ? operation.group->spins() : 1) && is_collective) {
     cancel_inside(operation,
                   Error(ErrorCode::kTimeout, fmt::format("rank {} waited for {} no longer than {}", operation.group->rank,
                                                          operation.collective->descriptor.to_text(), base::format_duration(*limit)))

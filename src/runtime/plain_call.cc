@@ -127,11 +127,6 @@ Result<void> hand_over(NodeCore& core, GroupRecord& group, const CallOptions& op
   return result;
 }
 
-// How much longer than for a message a thread polls for ranks of its host. When many ranks wait for one that sleeps, its wake-up makes the
-// others sleep as well, and so for ever: sixteen ranks on as many cores took 240 us instead of 1.4 for eight bytes. A millisecond is longer
-// than any such chain, and the core is on offer meanwhile.
-constexpr int kSpinsOfDirect = 20;
-
 }  // namespace
 
 Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& options, const PlainCall& call) {
@@ -148,7 +143,7 @@ Result<void> run_plain(NodeCore& core, GroupRecord& group, const CallOptions& op
       there.sequence = direct.take_number(known->call);
       collective::direct::Operation operation(direct.area(), there, *known->pattern);
       const auto outcome = collective::direct::run_while_moving(operation, direct.spin(), direct.offers(),
-                                                                kSpinsOfDirect * core.config().spin, io::real_clock());
+                                                                group.spins() * core.config().spin, io::real_clock());
       if (outcome != collective::direct::Outcome::kDone) return hand_over(core, group, options, call, operation);
       direct.done();
       return {};

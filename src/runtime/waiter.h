@@ -19,13 +19,14 @@ namespace nexar::runtime {
 // completions. Whoever wakes it does so under the mutex, so that it cannot be gone while it is being woken.
 class Waiter {
  public:
-  Waiter(std::mutex& mutex, std::span<Completion* const> completions, std::optional<base::Time> deadline)
-      : mutex_(mutex), completions_(completions), deadline_(deadline) {}
+  Waiter(std::mutex& mutex, std::span<Completion* const> completions, std::optional<base::Time> deadline, int spins = 1)
+      : mutex_(mutex), completions_(completions), deadline_(deadline), spins_(spins) {}
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
   std::optional<std::size_t> first_done() const;
   std::optional<base::Time> deadline() const { return deadline_; }
+  int spins() const { return spins_; }
 
   // Whether there is nothing left to wait for at `now`: a completion is done, or the deadline has come.
   bool is_over(base::Time now) const { return (deadline_ && now >= *deadline_) || first_done(); }
@@ -52,6 +53,7 @@ class Waiter {
   std::mutex& mutex_;
   std::span<Completion* const> completions_;
   const std::optional<base::Time> deadline_;
+  const int spins_;
   std::condition_variable word_;
   std::atomic<bool> called_ = false;  // written under the mutex; read without it by a thread that spins
   std::size_t enlisted_ = 0;          // how many of the completions may know this waiter

@@ -8,8 +8,9 @@
 //   way          as tuned     both the other way    slots the other way       the result the other way    the best of the four
 //
 // All four, because one alone may not pay where both do: 16 MiB among eight ranks took 6.7 ms past the caches, 7.2 with slots through them,
-// and 4.7 with the result through them too. Calls of 32 MiB and more try each way twice: they take so long that chance has little to say.
-// Calls of less than 1 MiB try two ways, more often: their result is always stored as tuned.
+// and 4.7 with the result through them too. Calls of 32 MiB and more try each way four times: they are long, but not so long that chance,
+// such as a core that is taken away for some milliseconds, had nothing to say. Calls of less than 1 MiB try two ways, more often: their
+// result is always stored as tuned.
 //
 // All ranks make the same calls in the same order, so that they try the same way in the same call without a word about it. Each rank then
 // keeps what was best for it; results do not depend on it.
@@ -50,7 +51,7 @@ class Streaming {
   // Calls that try one way, the first of which is not counted: it finds what the way before has left in the caches.
   static constexpr std::uint32_t calls_of_way(std::uint64_t bytes) {
     if (bytes < kResultFrom) return 9;
-    return bytes < (std::uint64_t{32} << 20) ? 5 : 2;
+    return bytes < (std::uint64_t{32} << 20) ? 5 : 4;
   }
   static constexpr std::uint32_t trials(std::uint64_t bytes) { return ways(bytes) * calls_of_way(bytes); }
   static constexpr std::uint32_t kPeriod = 512;  // a way that takes twice as long costs a hundredth on the whole

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/host.h"
 #include "runtime/running_engine.h"
 
 namespace nexar::runtime {
@@ -53,6 +54,18 @@ TEST(Engine, WithoutSpinningALeaderBlocksAtOnce) {
   Completion never;
   EXPECT_FALSE(engine->wait(never, in(1ms)));
   EXPECT_GE(engine->counters().blocked_turns, 1u);
+}
+
+TEST(Engine, ALeaderSpinsForAsLongAsTheWaitIsWorth) {
+  if (io::host().cores <= 1) GTEST_SKIP() << "where there is one core nobody spins";
+  EngineOptions options = without_timeouts();
+  options.spin = 1ms;
+  for (const int spins : {1, 60'000}) {
+    const RunningEngine engine(options);
+    Completion never;
+    EXPECT_FALSE(engine->wait(never, in(20ms), spins));
+    EXPECT_EQ(engine->counters().blocked_turns == 0, spins > 1) << spins;
+  }
 }
 
 TEST(Engine, AWaitEndsAtItsDeadline) {
