@@ -79,7 +79,7 @@ struct NEXAR_API Config {
   std::string seed;                                            // host:port of the rendezvous; read from NEXAR_SEED
   std::string host_id;                                         // divides one host into several: other ranks with another are elsewhere
   LogLevel log = LogLevel::kWarning;
-  Duration spin = std::chrono::microseconds(50);  // how long a waiting thread polls before it sleeps; 0: never, as on a single core
+  Duration spin = std::chrono::microseconds(200);  // how long a waiting thread polls before it sleeps; 0: never, as on a single core
 
   // Defaults overridden by the environment, validated. kInvalidArgument names the variable, its value and what is accepted.
   static Result<Config> from_env();

@@ -29,9 +29,10 @@ namespace nexar::runtime {
 class Waiter;
 
 struct EngineOptions {
-  // How long a waiting thread turns the loop without blocking: a wake-up costs 35 us on small machines, a round trip 9. Taken as zero where
+  // How long a waiting thread turns the loop without blocking. A wake-up costs 35 us on small machines, a round trip 9, and a peer that
+  // sends bulk needs 60 to 100 for what it seals at a time: who sleeps meanwhile has the peer wait, and sleep as well. Taken as zero where
   // the process may use one core only, because there whoever is waited for needs it.
-  base::Duration spin = std::chrono::microseconds(50);
+  base::Duration spin = std::chrono::microseconds(200);
 
   // When nobody has driven for this long the background thread does.
   base::Duration idle = std::chrono::milliseconds(1);

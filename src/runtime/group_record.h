@@ -20,7 +20,7 @@ inline constexpr mesh::GroupId kWorldGroup = 1;
 // How much longer than for a message a thread polls for ranks of its host. When many ranks wait for one that sleeps, its wake-up makes the
 // others sleep as well, and so for ever: sixteen ranks on as many cores took 240 us instead of 1.4 for eight bytes. A millisecond is longer
 // than any such chain, and the core is on offer meanwhile.
-inline constexpr int kSpinsForHost = 20;
+inline constexpr int kSpinsForHost = 5;
 
 // Owned by the node. Thread: any; nothing but the last two members changes once others have it.
 struct GroupRecord {

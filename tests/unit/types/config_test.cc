@@ -29,7 +29,7 @@ TEST(Config, DefaultsAreThoseOfTheContract) {
             "ring_max_world=8\nheartbeat_interval=1s\nheartbeat_timeout=5s\nelastic_enabled=false\nmin_world=1\nmax_world=0\n"
             "resize_timeout=1min\nrecovery_policy=automatic\ntransport=auto\nencrypt_bulk=true\n"
             "compressed_all_reduce_max_bytes=4GiB\nrpc_workers=4\nrpc_spare_workers=64\nrpc_queue=1024\nrpc_calls_per_peer=1024\n"
-            "rpc_bytes_per_peer=256MiB\ntoken=none\ntoken_file=none\nseed=none\nhost_id=none\nlog=warning\nspin=50us\n");
+            "rpc_bytes_per_peer=256MiB\ntoken=none\ntoken_file=none\nseed=none\nhost_id=none\nlog=warning\nspin=200us\n");
   EXPECT_EQ(config.shm_budget_for(4), (64u << 20) + 4 * (4u << 20));
 }
 
