@@ -17,17 +17,20 @@ namespace nexar::runtime {
 // The group of all ranks.
 inline constexpr mesh::GroupId kWorldGroup = 1;
 
-// How much longer than for a message a thread polls for ranks of its host. When many ranks wait for one that sleeps, its wake-up makes the
-// others sleep as well, and so for ever: sixteen ranks on as many cores took 240 us instead of 1.4 for eight bytes. A millisecond is longer
-// than any such chain, and the core is on offer meanwhile.
-inline constexpr int kSpinsForHost = 5;
+// How much longer than for a message a thread polls for ranks of its host, with the core on offer meanwhile. When many ranks wait for one
+// that sleeps, its wake-up makes the others sleep as well, and so for ever: sixteen ranks on as many cores took 240 us instead of 1.4 for
+// eight bytes. Ten milliseconds are longer than a core that they share with another program, or with another virtual machine, is usually
+// taken away for; a core that is let go meanwhile may be gone as well. Where ranks outnumber cores somebody else needs it.
+inline constexpr int kSpinsForHost = 50;
+inline constexpr int kCrowdedSpinsForHost = 5;
 
 // Owned by the node. Thread: any; nothing but the last two members changes once others have it.
 struct GroupRecord {
   GroupRecord(mesh::GroupId group, std::vector<Rank> ranks, Rank self) : id(group), members(std::move(ranks)), rank(self) {}
 
   int size() const { return static_cast<int>(members.size()); }
-  int spins() const { return direct != nullptr ? kSpinsForHost : 1; }
+  // How many times Config::spin a thread that waits for its members polls.
+  int spins() const { return direct == nullptr ? 1 : direct->spin().crowded ? kCrowdedSpinsForHost : kSpinsForHost; }
   bool has(Rank one) const { return one >= 0 && one < size(); }
   Rank world_rank(Rank one) const { return members[static_cast<std::size_t>(one)]; }
   std::optional<Rank> rank_of(Rank world_rank) const {
