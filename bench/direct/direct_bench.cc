@@ -115,11 +115,7 @@ class Endless : public Patience {
 class RankRun {
  public:
   RankRun(const Options& options, Area& area, std::byte* send, std::byte* recv)
-      : options_(options),
-        area_(area),
-        send_(send),
-        recv_(recv),
-        spin_(Spin::for_cores(static_cast<unsigned>(options.ranks), static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN)))) {}
+      : options_(options), area_(area), send_(send), recv_(recv), spin_(Spin::where(options.ranks > sysconf(_SC_NPROCESSORS_ONLN))) {}
 
   // Microseconds of one call in each repetition.
   std::vector<double> measure(std::size_t bytes) {

@@ -67,6 +67,7 @@ Result<std::unique_ptr<JoinClient>> JoinClient::open(Options options) {
   asked.rank = given.rank.value_or(-1);
   asked.config_digest = given.config.digest();
   asked.host = given.host;
+  asked.cores = given.cores;
   asked.agreed = given.config.agreed();
   asked.request.assign(request->der().begin(), request->der().end());
   asked.name = given.name;

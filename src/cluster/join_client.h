@@ -55,6 +55,7 @@ class JoinClient {
     std::uint16_t plan_version = 0;
     std::string name;     // for people: io::process_name()
     base::Time deadline;  // of io::real_clock()
+    CoreSet cores{};      // io::own_cores()
 
     // Where the seed's name leads.
     std::function<Result<std::vector<io::Address>>(const std::string& host, std::uint16_t port)> resolve = io::resolve;

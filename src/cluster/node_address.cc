@@ -40,7 +40,7 @@ wire::JoinView view_part(const View& view, std::size_t first) {
   part.first = static_cast<std::uint32_t>(first);
   const std::size_t last = std::min<std::size_t>(view.members.size(), first + wire::kViewPartMembersMax);
   for (std::size_t i = first; i < last; ++i)
-    part.members.push_back({view.members[i].node, view.members[i].host, to_wire(view.members[i].addresses)});
+    part.members.push_back({view.members[i].node, view.members[i].host, view.members[i].cores, to_wire(view.members[i].addresses)});
   return part;
 }
 
@@ -48,7 +48,8 @@ Result<bool> add_view_part(View& view, const wire::JoinView& part) {
   const bool fits = part.first == view.members.size() && (part.first == 0 || part.epoch == view.epoch);
   if (!fits) return Error(ErrorCode::kRefused, "the parts of the view do not fit together");
   view.epoch = part.epoch;
-  for (const wire::JoinView::Member& member : part.members) view.members.push_back({member.node, member.host, from_wire(member.addresses)});
+  for (const wire::JoinView::Member& member : part.members)
+    view.members.push_back({member.node, member.host, member.cores, from_wire(member.addresses)});
   return view.members.size() == part.size;
 }
 

@@ -184,7 +184,8 @@ Result<Rendezvous::Member*> Rendezvous::place_for(const Request& request, const 
                    fmt::format("'{}' is one too many: the world of {} has all its nodes", request.name, options_.world));
     remove(*gone);
   }
-  auto member = std::make_unique<Member>(Member{request.key, birth.node, request.host, birth.now, request.rank, request.name, counter_++});
+  auto member = std::make_unique<Member>(
+      Member{request.key, birth.node, request.host, request.cores, birth.now, request.rank, request.name, counter_++});
   Member* made = member.get();
   members_[request.key] = std::move(member);
   if (request.rank) asked_[*request.rank] = made;
@@ -217,7 +218,7 @@ void Rendezvous::form(Actions& actions) {
     *gap = member;
   }
   auto view = std::make_shared<View>();
-  for (const Member* member : ranks) view->members.push_back({member->node, member->host, member->addresses});
+  for (const Member* member : ranks) view->members.push_back({member->node, member->host, member->cores, member->addresses});
   view_ = std::move(view);
   for (const auto& [arrival, member] : present_) actions.push_back(SendView{*member->client, view_});
 }

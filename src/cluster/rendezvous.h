@@ -53,6 +53,7 @@ class Rendezvous {
     crypto::Sha256 key{};  // the fingerprint of the public key: what a member is known by
     std::optional<Rank> rank{};
     HostId host{};
+    CoreSet cores{};
     std::uint16_t plan_version = 0;
     std::string agreed{};  // the settings that must be the same everywhere
     std::string name{};    // for people
@@ -116,6 +117,7 @@ class Rendezvous {
     crypto::Sha256 key{};
     NodeId node;
     HostId host;
+    CoreSet cores;
     std::chrono::sys_seconds issued;
     std::optional<Rank> asked;
     std::string name;

@@ -96,6 +96,7 @@ void SeedService::on_request(SeedClient& client, const wire::JoinRequest& reques
   }
   Rendezvous::Request asked{.key = certificate.public_fingerprint(),
                             .host = request.host,
+                            .cores = request.cores,
                             .plan_version = request.plan_version,
                             .agreed = request.agreed,
                             .name = request.name};

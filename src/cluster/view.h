@@ -6,6 +6,7 @@
 
 #include "io/address.h"
 #include "nexar/ids.h"
+#include "types/core_set.h"
 #include "types/node_id.h"
 
 namespace nexar::cluster {
@@ -13,6 +14,7 @@ namespace nexar::cluster {
 struct Member {
   NodeId node;
   HostId host;
+  CoreSet cores;                       // that it may run on; empty where that is not known
   std::vector<io::Address> addresses;  // where it may be reached, best first
 
   friend bool operator==(const Member&, const Member&) = default;

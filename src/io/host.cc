@@ -24,9 +24,8 @@ std::string cpu_model() {
 }
 
 int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // more CPUs than a cpu_set_t holds
+  const CoreSet own = own_cores();
+  return own.is_known() ? own.size() : online_cores();
 }
 
 std::vector<std::string> cpu_features() {
@@ -49,6 +48,18 @@ std::vector<std::string> cpu_features() {
 }  // namespace
 
 Host host() { return {cpu_model(), usable_cores(), cpu_features()}; }
+
+CoreSet own_cores() {
+  cpu_set_t set;
+  static_assert(CPU_SETSIZE == CoreSet::kCoreEnd);
+  CoreSet cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;  // more than a cpu_set_t holds
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.add(core);
+  return cores;
+}
+
+int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 HostMarks host_marks() {
   HostMarks marks;

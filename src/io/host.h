@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "types/core_set.h"
+
 namespace nexar::io {
 
 struct Host {
@@ -14,6 +16,12 @@ struct Host {
 };
 
 Host host();
+
+// The cores that the calling thread may run on; unknown where there are more than a CoreSet holds.
+CoreSet own_cores();
+
+// How many cores this host runs, whoever may use them.
+int online_cores();
 
 // What tells this kernel, and this network namespace of it, from all others.
 struct HostMarks {

@@ -36,18 +36,14 @@ class InsideMark {
   InsideMark& operator=(const InsideMark&) = delete;
 };
 
-EngineOptions fitted(EngineOptions options) {
-  if (io::host().cores <= 1) options.spin = Duration::zero();
-  return options;
-}
-
 }  // namespace
 
 Engine::Engine(io::Loop& loop, const io::Clock& clock, EngineOptions options)
     : loop_(loop),
       clock_(clock),
-      options_(fitted(options)),
+      options_(options),
       forks_at_start_(io::forks()),
+      spins_(io::host().cores > 1),
       idle_since_(clock.now()),
       background_(std::make_unique<Background>()) {}
 
@@ -61,7 +57,12 @@ Result<std::unique_ptr<Engine>> Engine::start(io::Loop& loop, const io::Clock& c
 
 Engine::~Engine() { stop(); }
 
-void Engine::set_crowded(bool crowded) { crowded_.store(crowded, std::memory_order_relaxed); }
+void Engine::set_core_share(const cluster::CoreShare& share) {
+  crowded_.store(share.crowded, std::memory_order_relaxed);
+  spins_.store(share.spins, std::memory_order_relaxed);
+}
+
+Duration Engine::spin_time() const { return spins_.load(std::memory_order_relaxed) ? options_.spin : Duration::zero(); }
 
 bool Engine::is_inside() { return inside; }
 
@@ -146,7 +147,7 @@ void Engine::lead(const Waiter& me, std::unique_lock<std::mutex>& lock) {
 std::uint64_t Engine::drive_for(const Waiter& me) {
   std::uint64_t blocked_turns = 0;
   std::uint64_t idle_turns = 0;
-  const Duration spin = me.spins() * options_.spin;
+  const Duration spin = me.spins() * spin_time();
   Time now = loop_.refresh();
   Time spin_until = now + spin;
   do {
@@ -178,7 +179,7 @@ void Engine::take_from_background(const Waiter& me, std::unique_lock<std::mutex>
   leave_.store(true);
   lock.unlock();
   loop_.wake();
-  for (const Time end = clock_.now() + options_.spin; !me.was_called() && clock_.now() < end;) std::this_thread::yield();
+  for (const Time end = clock_.now() + spin_time(); !me.was_called() && clock_.now() < end;) std::this_thread::yield();
   lock.lock();
 }
 

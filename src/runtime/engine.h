@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "cluster/core_share.h"
 #include "io/clock.h"
 #include "io/core_offers.h"
 #include "io/loop.h"
@@ -31,7 +32,7 @@ class Waiter;
 struct EngineOptions {
   // How long a waiting thread turns the loop without blocking. A wake-up costs 35 us on small machines, a round trip 9, and a peer that
   // sends bulk needs 60 to 100 for what it seals at a time: who sleeps meanwhile has the peer wait, and sleep as well. Taken as zero where
-  // the process may use one core only, because there whoever is waited for needs it.
+  // the CoreShare says that nobody spins.
   base::Duration spin = std::chrono::microseconds(200);
 
   // When nobody has driven for this long the background thread does.
@@ -97,8 +98,8 @@ class Engine {
   // Each true is followed by one false.
   void need_background(bool needed);
 
-  // Whether more threads spin on this host than it has cores: then whoever spins offers its core after every turn. Thread: any.
-  void set_crowded(bool crowded);
+  // How threads wait from here on. Until it is said, those of a process that may use one core only do not spin, and none is crowded.
+  void set_core_share(const cluster::CoreShare& share);
 
   // Whether this thread is just running callbacks of an engine, this one's or another's.
   static bool is_inside();
@@ -132,6 +133,7 @@ class Engine {
   Engine(io::Loop& loop, const io::Clock& clock, EngineOptions options);
 
   bool is_forked() const;
+  base::Duration spin_time() const;
 
   // Nothing that is posted throws; what does ends the process here, with the baton in its hand.
   bool turn(base::Duration max_wait) noexcept;
@@ -163,6 +165,7 @@ class Engine {
   const EngineOptions options_;
   const std::uint32_t forks_at_start_;
   std::atomic<bool> crowded_ = false;
+  std::atomic<bool> spins_;          // as CoreShare has it
   io::CoreOffers offers_;            // whoever has the baton
   std::atomic<bool> leave_ = false;  // the background thread shall drop the baton; written under the mutex
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cluster/core_share.h"
 #include "cluster/failure_detector.h"
 #include "cluster/formation.h"
 #include "cluster/host_formation.h"
@@ -88,6 +89,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   int size() const { return view_.size(); }
   const cluster::View& view() const { return view_; }
   const cluster::Places& places() const { return *places_; }
+  const cluster::CoreShare& core_share() const { return core_share_; }
   const Config& config() const { return config_; }
   const std::shared_ptr<BufferPool>& pool() const { return pool_; }
   const std::shared_ptr<DeviceAdapter>& adapter() const { return adapter_; }
@@ -246,6 +248,7 @@ class NodeCore final : private transport::PeerVerifier, private transport::quic:
   Rank rank_ = -1;
   cluster::View view_;
   std::optional<cluster::Places> places_;
+  cluster::CoreShare core_share_;
   const Config config_;
   const std::shared_ptr<BufferPool> pool_;
   const std::shared_ptr<DeviceAdapter> adapter_;

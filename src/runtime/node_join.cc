@@ -95,7 +95,8 @@ Result<Node> Node::join(const JoinOptions& options) {
                                                                                    .config = options.config,
                                                                                    .plan_version = plan::kPlanVersion,
                                                                                    .name = io::process_name(),
-                                                                                   .deadline = deadline});
+                                                                                   .deadline = deadline,
+                                                                                   .cores = io::own_cores()});
   if (!client) return std::move(client).error();
   Result<crypto::Identity> identity = (*client)->enroll();
   if (!identity) return std::move(identity).error();

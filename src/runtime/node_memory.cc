@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "io/host.h"
 #include "runtime/node_core.h"
 
 namespace nexar::runtime {
@@ -113,15 +112,13 @@ void NodeCore::on_offers_compared(MemoryOffer& offer, Result<void> result) {
       locals.push_back(places_->local_rank(member));
       if (member != rank_) others.push_back(locals.back());
     }
-    const auto spin = collective::direct::Spin::for_cores(static_cast<unsigned>(places_->local_size(rank_)),
-                                                          static_cast<unsigned>(std::max(io::host().cores, 1)));
     offer.group.direct = &collectives_->share_memory(offer.group.id,
                                                      {.segment = host_->segment(),
                                                       .bells = host_->bells(),
                                                       .others = std::move(others),
                                                       .block = offer.block,
                                                       .lending = lending_->of_group(std::move(locals), offer.group.rank)},
-                                                     spin);
+                                                     collective::direct::Spin::where(core_share_.crowded));
     if (direct_poller_ == nullptr) {
       // After the poller that says in the segment that this process falls asleep, so that it looks later.
       direct_poller_ = std::make_unique<DirectPoller>(*collectives_, *lending_, host_->segment(), places_->local_rank(rank_));

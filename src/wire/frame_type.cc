@@ -14,9 +14,9 @@ constexpr std::uint8_t kMatched = kFieldGroup | kFieldKey;                      
 constexpr std::uint8_t kStriped = kFieldKey | kFieldId | kFieldPart | kFieldGeneration;  // a position in a stripe of a transfer
 constexpr std::uint8_t kNone = 0;
 
-// Versions, rank, digest and host; then three lengths and what they count.
-constexpr std::uint32_t kJoinRequestBytesMin = 2 + 2 + 4 + 8 + 16 + 2 + 2 + 2;
-constexpr std::uint32_t kJoinRequestBytesMax = kJoinRequestBytesMin + kAgreedBytesMax + kDerBytesMax + kNodeNameBytesMax;
+// Versions, rank, digest and host; then four lengths and what they count.
+constexpr std::uint32_t kJoinRequestBytesMin = 2 + 2 + 4 + 8 + 16 + 1 + 2 + 2 + 2;
+constexpr std::uint32_t kJoinRequestBytesMax = kJoinRequestBytesMin + kCoresBytesMax + kAgreedBytesMax + kDerBytesMax + kNodeNameBytesMax;
 constexpr std::uint32_t kViewPartBytes = 8 + 4 + 4 + 2;  // epoch, size, first, count
 
 constexpr FrameRules kRules[] = {

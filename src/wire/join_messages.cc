@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace nexar::wire {
 namespace {
@@ -24,6 +25,20 @@ std::vector<std::byte> get_der(Reader& reader) {
   if (size > kDerBytesMax) reader.fail("has a certificate or request that is longer than allowed");
   const base::ByteView bytes = reader.bytes(size);
   return {bytes.begin(), bytes.end()};
+}
+
+static_assert(CoreSet::kBytesMax == kCoresBytesMax);
+
+void put_cores(const CoreSet& cores, Writer& writer) {
+  writer.number(static_cast<std::uint8_t>(cores.bytes().size()));
+  writer.bytes(cores.bytes());
+}
+
+CoreSet get_cores(Reader& reader) {
+  const auto size = reader.number<std::uint8_t>();
+  const std::optional<CoreSet> cores = CoreSet::from_bytes(reader.bytes(size));
+  if (!cores) reader.fail("has a set of cores that is longer than allowed, or than it need be");
+  return cores.value_or(CoreSet());
 }
 
 const char* addresses_fault(const std::vector<NodeAddress>& addresses) {
@@ -67,6 +82,7 @@ void JoinRequest::put(Header&, Writer& writer) const {
   writer.number(rank);
   writer.number(config_digest);
   writer.bytes(host.bytes);
+  put_cores(cores, writer);
   writer.text(agreed, kAgreedBytesMax);
   put_der(request, writer);
   writer.text(name, kNodeNameBytesMax);
@@ -79,6 +95,7 @@ JoinRequest JoinRequest::get(const Header&, Reader& reader) {
   join.rank = reader.number<Rank>();
   join.config_digest = reader.number<std::uint64_t>();
   join.host.bytes = get_array<kIdBytes>(reader);
+  join.cores = get_cores(reader);
   join.agreed = reader.text(kAgreedBytesMax);
   join.request = get_der(reader);
   join.name = reader.text(kNodeNameBytesMax);
@@ -161,6 +178,7 @@ void JoinView::put(Header&, Writer& writer) const {
   for (const Member& member : members) {
     writer.bytes(member.node.bytes);
     writer.bytes(member.host.bytes);
+    put_cores(member.cores, writer);
     put_addresses(member.addresses, writer);
   }
 }
@@ -176,6 +194,7 @@ JoinView JoinView::get(const Header&, Reader& reader) {
     Member member;
     member.node.bytes = get_array<kIdBytes>(reader);
     member.host.bytes = get_array<kIdBytes>(reader);
+    member.cores = get_cores(reader);
     member.addresses = get_addresses(reader);
     view.members.push_back(std::move(member));
   }

@@ -21,6 +21,7 @@
 
 #include "nexar/error.h"
 #include "nexar/ids.h"
+#include "types/core_set.h"
 #include "types/node_id.h"
 #include "wire/error_text.h"
 #include "wire/frame.h"
@@ -65,6 +66,7 @@ struct JoinRequest {
   Rank rank = -1;  // asked for; -1 for any
   std::uint64_t config_digest = 0;
   HostId host{};
+  CoreSet cores;                   // that the process may run on; empty where it does not know
   std::string agreed;              // the settings behind the digest, so that a difference can be named; at most kAgreedBytesMax
   std::vector<std::byte> request;  // for a certificate, PKCS#10 in DER; at most kDerBytesMax
   std::string name;                // for people; at most kNodeNameBytesMax
@@ -161,6 +163,7 @@ struct JoinView {
   struct Member {
     NodeId node{};
     HostId host{};
+    CoreSet cores;                       // that it may run on; empty where it has not told
     std::vector<NodeAddress> addresses;  // at most kAddressesMax
     bool operator==(const Member&) const = default;
   };

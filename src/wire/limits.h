@@ -57,16 +57,19 @@ inline constexpr std::uint32_t kAddressesMax = 16;
 // An address and a port as people write them: an IPv6 address has at most 45 letters, its zone 16, and there are brackets and a port.
 inline constexpr std::uint32_t kAddressTextBytesMax = 80;
 
-// Nodes of a world. A view of them has 20 MiB at most.
+// Nodes of a world. A view of them has 30 MiB at most.
 inline constexpr std::uint32_t kWorldMax = 65536;
 
 // Members in one part of a view, so that a part stays under the 64 KiB of every other frame.
 inline constexpr std::uint32_t kViewPartMembersMax = 128;
 
-// Family, address, port; and a member with as many of them as may be.
+// Bytes of a set of cores: 1024 of them, as many as a kernel tells in the usual way. Who has more tells none.
+inline constexpr std::uint32_t kCoresBytesMax = 128;
+
+// Family, address, port; and a member, with as many of them and of its cores as may be.
 inline constexpr std::uint32_t kAddressBytes = 1 + 16 + 2;
-inline constexpr std::uint32_t kMemberBytesMin = 16 + 16 + 1;
-inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kAddressesMax * kAddressBytes;
+inline constexpr std::uint32_t kMemberBytesMin = 16 + 16 + 1 + 1;
+inline constexpr std::uint32_t kMemberBytesMax = kMemberBytesMin + kCoresBytesMax + kAddressesMax * kAddressBytes;
 
 // What a node tells observers: of itself (proof, rank, peers, name, 14 counters), and of a peer (rank, state, ways, three texts, the round
 // trip, four counters of each lane, TCP lanes).

@@ -91,6 +91,23 @@ def run(*arguments, **options):
     return subprocess.run([NEXAR, "run", *arguments], capture_output=True, text=True, timeout=LIMIT, **options)
 
 
+def cores_of(text):
+    """The cores of a list as the kernel writes it: 0-3,8."""
+    cores = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cores |= set(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def shares(*arguments, **options):
+    """The cores that each rank may run on, by rank."""
+    done = run(*arguments, "grep", "Cpus_allowed_list", "/proc/self/status", **options)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return [cores_of(line.split()[-1]) for line in sorted(done.stdout.splitlines())]
+
+
 class Run(unittest.TestCase):
     def test_each_rank_knows_its_place(self):
         done = run("-n", "3", "sh", "-c", "echo $NEXAR_RANK of $NEXAR_WORLD_SIZE, $NEXAR_LOCAL_RANK of $NEXAR_LOCAL_SIZE here")
@@ -215,6 +232,33 @@ class Run(unittest.TestCase):
         with Launched("-n", "2", "sh", "-c", "sleep 1000 & setsid sleep 1000 & exit 0") as world:
             self.assertEqual(world.end()[0], 0)
             self.assertEqual(world.left(), {})
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core cannot be shared out")
+    def test_bound_ranks_have_cores_of_their_own(self):
+        own = os.sched_getaffinity(0)
+        for options in (("-n", "2"), ("--hosts", "a:2", "--ssh", HERE, "--listen", "127.0.0.1")):
+            first, second = shares(*options, "--bind")
+            self.assertTrue(first and second)
+            self.assertEqual((first & second, first | second), (set(), own))
+            self.assertEqual(shares(*options), [own, own])
+
+    def test_ranks_are_bound_within_what_their_launcher_may_use(self):
+        core = max(os.sched_getaffinity(0))
+        for options in (("-n", "3"), ("--hosts", "a:3", "--ssh", HERE, "--listen", "127.0.0.1")):
+            self.assertEqual(shares(*options, "--bind", preexec_fn=lambda: os.sched_setaffinity(0, {core})), [{core}] * 3)
+
+    def test_cores_that_cannot_be_had_are_named_with_their_rank(self):
+        # hwloc is told of cores that are not there: the first rank may have some of its share, the second none.
+        environment = {**os.environ, "HWLOC_SYNTHETIC": "core:2048 pu:1"}
+        done = run("-n", "2", "--bind", "sleep", "1000", env=environment)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^nexar run: rank 1: cannot bind it to cores 1024-2047: .+\n$")
+        done = run("--hosts", "a,b", "-n", "2", "--ssh", HERE, "--listen", "127.0.0.1", "--bind", "true", env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)  # each has a host to itself
+        done = run("--hosts", "a:2", "--ssh", HERE, "--listen", "127.0.0.1", "--bind", "sleep", "1000", env=environment)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"\[1\] nexar: cannot bind it to cores 1024-2047: ")
+        self.assertIn("nexar run: rank 1 on a ", done.stderr)
 
     def test_programs_that_cannot_be_run_are_named(self):
         with tempfile.TemporaryDirectory() as folder:

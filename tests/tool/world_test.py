@@ -46,6 +46,16 @@ class Worlds(unittest.TestCase):
             self.assertEqual(len(done.stdout.splitlines()), size)
             self.assertIn(f"passed {3 * size * (size - 1) // 2} among {size}\n", done.stdout)
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core cannot be shared out")
+    def test_ranks_spin_on_cores_of_their_own_and_not_on_one_that_they_share(self):
+        core = min(os.sched_getaffinity(0))
+        for options, before, waits in ((["--bind"], None, "crowded=false spins=true"), ([], None, "crowded=false spins=true"),
+                                       ([], lambda: os.sched_setaffinity(0, {core}), "crowded=true spins=false")):
+            done = subprocess.run([NEXAR, "run", "-n", "2", *options, RING, "leave"], capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, "NEXAR_LOG": "debug"}, preexec_fn=before)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(waits), 2, done.stderr)
+
     def test_survivors_of_a_kill_name_the_rank(self):
         with World(4) as world:
             os.kill(world.pids[2], signal.SIGKILL)

@@ -31,6 +31,7 @@ void add_duration(CLI::App& command, const std::string& name, const std::string&
 void add_launch_options(CLI::App& command, launch::LaunchOptions& options) {
   command.add_option("-n", options.world, "Ranks; without it one for each slot of the hosts")->check(CLI::Range(1, launch::kWorldMax));
   command.add_option("--hosts", options.hosts, "Hosts with their slots: a,b:2");
+  command.add_flag("--bind", options.bind, "Run each rank on its share of its host's cores and on no other");
   command.add_option("--ssh", options.ssh, "What runs a command on a host: COMMAND HOST WORDS...")->capture_default_str();
   command.add_option("--nexar", options.nexar, "Where this tool is on the hosts; without it where it is here");
   command.add_option("--listen", options.listen, "The address, with or without a port, at which the ranks reach the seed");
@@ -56,6 +57,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& prog
   run->add_flag("!--no-prefix", options->prefix, "Show what ranks write without their numbers");
   add_examples(
       *run, {"nexar run -n 4 ./app --its-own-options    four ranks here", "nexar run --hosts a,b:2 ./app             three ranks, by ssh",
+             "nexar run -n 2 --bind ./app               each on its half of the cores",
              "nexar run -n 2 --timeout 10min -- ./app   not longer than that"});
   run->callback([options, &action, &program] {
     options->program = program;

@@ -25,7 +25,7 @@ struct Spin {
   std::uint32_t polls = 256;
   bool crowded = false;
 
-  static Spin for_cores(unsigned ranks, unsigned cores) { return ranks > cores ? Spin{8, true} : Spin{}; }
+  static Spin where(bool crowded) { return crowded ? Spin{8, true} : Spin{}; }
 };
 
 // Steps the operation until it is over.

@@ -43,6 +43,17 @@ TEST_F(JoinTest, RanksThatAreAskedForAreGiven) {
   EXPECT_EQ(joined[2]->joined.rank, 0);
 }
 
+TEST_F(JoinTest, AViewHasTheCoresThatEachNodeTold) {
+  const Seed seed = start_seed(3);
+  const std::vector<CoreSet> cores = {{0, 1}, {}, {1023}};
+  const std::vector<Result<Joined>> joined = join_all(seed.address(), 3, [&](int i, JoinClient::Options& options) {
+    options.rank = i;
+    options.cores = cores[static_cast<std::size_t>(i)];
+  });
+  expect_world(joined);
+  for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(joined[0]->joined.view.member(rank).cores, cores[static_cast<std::size_t>(rank)]);
+}
+
 TEST_F(JoinTest, AnIdentityIsVouchedForByTheAuthorityOfTheToken) {
   const Seed seed = start_seed(1);
   const Result<Joined> joined = join(options(seed.address()));

@@ -119,7 +119,7 @@ Observers::Snapshot large_world() {
     NodeId node;
     node.bytes[0] = static_cast<std::byte>(i);
     node.bytes[1] = static_cast<std::byte>(i / 256);
-    view->members.push_back({node, HostId{}, {io::Address::loopback_v4(static_cast<std::uint16_t>(1000 + i))}});
+    view->members.push_back({node, HostId{}, CoreSet{}, {io::Address::loopback_v4(static_cast<std::uint16_t>(1000 + i))}});
     snapshot.peers.push_back({.rank = i, .no_shm = std::string(1000, 'm'), .no_tcp = std::string(1000, 't')});
   }
   snapshot.view = std::move(view);

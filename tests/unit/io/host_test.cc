@@ -1,10 +1,13 @@
 #include "io/host.h"
 
 #include <string>
+#include <thread>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "io/thread.h"
 
 namespace nexar::io {
 namespace {
@@ -13,6 +16,21 @@ TEST(Host, KnowsItsCpuAndCores) {
   const Host here = host();
   EXPECT_FALSE(here.cpu.empty());
   EXPECT_GE(here.cores, 1);
+}
+
+TEST(Host, CountsTheCoresThatAThreadMayRunOn) {
+  const CoreSet cores = own_cores();
+  if (!cores.is_known()) GTEST_SKIP() << "more cores than a set holds";
+  EXPECT_EQ(cores.size(), host().cores);
+  EXPECT_GE(online_cores(), cores.size());
+}
+
+TEST(Host, FollowsAThreadThatIsBound) {
+  std::thread([] {
+    pin_thread(0);
+    EXPECT_EQ(own_cores().size(), 1);
+    EXPECT_EQ(host().cores, 1);
+  }).join();
 }
 
 TEST(Host, HasMarksThatStay) {

@@ -15,6 +15,23 @@ TEST(RankRequest, IsOneLineAndComesBack) {
   EXPECT_EQ(*decoded, request);
 }
 
+TEST(RankRequest, SaysOnRequestWhichShareOfTheCoresARankHas) {
+  for (const auto& binding : {std::optional<Binding>(), std::optional(Binding{0, 1}), std::optional(Binding{4095, 4096})}) {
+    const RankRequest request{{"./app"}, "/tmp", {}, false, binding};
+    const auto decoded = decode_request(encode(request).value());
+    ASSERT_TRUE(decoded) << decoded.error().to_string();
+    EXPECT_EQ(*decoded, request);
+  }
+}
+
+TEST(RankRequest, RefusesAShareThatThereIsNot) {
+  for (const char* binding : {"true", "1", "[]", "[0]", "[0,1,2]", "[1,1]", "[-1,1]", "[0,0]", "[0,4097]", "[0.0,1.0]", "[\"0\",\"1\"]",
+                              "[0,18446744073709551616]", "{\"rank\":0,\"size\":1}"}) {
+    const std::string line = std::string(R"({"words":["a"],"directory":"/","environment":{},"input":true,"binding":)") + binding + "}";
+    EXPECT_FALSE(decode_request(line)) << line;
+  }
+}
+
 TEST(RankRequest, RefusesWhatCannotTravel) {
   EXPECT_FALSE(encode({{"\xff"}, "/", {}, false}));
   EXPECT_FALSE(encode({{std::string(kRequestMax, 'x')}, "/", {}, false}));

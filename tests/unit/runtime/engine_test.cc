@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "io/host.h"
 #include "runtime/running_engine.h"
 
 namespace nexar::runtime {
@@ -57,15 +56,29 @@ TEST(Engine, WithoutSpinningALeaderBlocksAtOnce) {
 }
 
 TEST(Engine, ALeaderSpinsForAsLongAsTheWaitIsWorth) {
-  if (io::host().cores <= 1) GTEST_SKIP() << "where there is one core nobody spins";
   EngineOptions options = without_timeouts();
   options.spin = 1ms;
   for (const int spins : {1, 60'000}) {
     const RunningEngine engine(options);
+    engine->set_core_share({});
     Completion never;
     EXPECT_FALSE(engine->wait(never, in(20ms), spins));
     EXPECT_EQ(engine->counters().blocked_turns == 0, spins > 1) << spins;
   }
+}
+
+TEST(Engine, OnACoreThatAnotherRankNeedsALeaderBlocksAtOnceAndElsewhereSpins) {
+  EngineOptions options = without_timeouts();
+  options.spin = 1h;
+  const RunningEngine engine(options);
+  Completion never;
+  engine->set_core_share({.crowded = true, .spins = false});
+  EXPECT_FALSE(engine->wait(never, in(1ms)));
+  const std::uint64_t blocked = engine->counters().blocked_turns;
+  EXPECT_GE(blocked, 1u);
+  engine->set_core_share({.crowded = false, .spins = true});
+  EXPECT_FALSE(engine->wait(never, in(1ms)));
+  EXPECT_EQ(engine->counters().blocked_turns, blocked);
 }
 
 TEST(Engine, AWaitEndsAtItsDeadline) {

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "cluster/join_fixture.h"
+#include "io/host.h"
 #include "runtime/world.h"
 
 namespace nexar::runtime {
@@ -39,6 +40,25 @@ TEST(Formation, WaitsForAMemberThatHasNoViewYet) {
   EXPECT_TRUE(late->wait_ready(20s));
   EXPECT_TRUE(early->close());
   EXPECT_TRUE(late->close());
+}
+
+TEST(Formation, ShowsARankWithWhomItSharesItsCores) {
+  for (const bool together : {true, false}) {
+    World world(2);
+    world.view.members[1].host = world.view.members[0].host;
+    world.view.members[0].cores = {0};
+    world.view.members[1].cores = {together ? 0 : 1};
+    const auto first = world.open(0);
+    const auto second = world.open(1);
+    ASSERT_TRUE(first->form(0, world.view));
+    ASSERT_TRUE(second->form(1, world.view));
+    ASSERT_TRUE(first->wait_ready(20s));
+    ASSERT_TRUE(second->wait_ready(20s));
+    const bool spins = !together && io::online_cores() > 1;
+    for (const auto& core : {first, second}) EXPECT_EQ(core->core_share(), (cluster::CoreShare{together, spins}));
+    EXPECT_TRUE(first->close());
+    EXPECT_TRUE(second->close());
+  }
 }
 
 TEST(Formation, TriesEveryAddressAndRemembersWhatWorks) {

@@ -100,6 +100,8 @@ std::array<std::byte, kProofBytes> proof() {
 
 std::vector<std::byte> der() { return std::vector<std::byte>(kDerBytesMax, std::byte{0x30}); }
 
+CoreSet most_cores() { return {0, 5, CoreSet::kCoreEnd - 1}; }
+
 LaneName largest_lane() { return {kTcpLanesMax - 1, kU32}; }
 
 InfoAnswer largest_answer() {
@@ -204,14 +206,14 @@ std::vector<AnyMessage> largest() {
       RpcCancel{kU64},
       JoinProof{proof()},
       SeedProof{proof()},
-      JoinRequest{kU16, kU16, std::numeric_limits<Rank>::max(), kU64, HostId{node(0xfd).bytes}, std::string(kAgreedBytesMax, 'c'), der(),
-                  std::string(kNodeNameBytesMax, 'n')},
+      JoinRequest{kU16, kU16, std::numeric_limits<Rank>::max(), kU64, HostId{node(0xfd).bytes}, most_cores(),
+                  std::string(kAgreedBytesMax, 'c'), der(), std::string(kNodeNameBytesMax, 'n')},
       JoinAccept{std::numeric_limits<Rank>::max(), der(), der()},
       JoinRefuse{lost()},
       JoinRefuse{longest_error()},
       JoinReady{most_addresses()},
       JoinView{kU64, kWorldMax, kWorldMax - kViewPartMembersMax,
-               std::vector<JoinView::Member>(kViewPartMembersMax, {node(0xee), HostId{node(0xed).bytes}, most_addresses()})},
+               std::vector<JoinView::Member>(kViewPartMembersMax, {node(0xee), HostId{node(0xed).bytes}, most_cores(), most_addresses()})},
       LaneOffer{largest_lane(), kU16, true, node(0xff).bytes},
       LaneAnswer{largest_lane(), LaneAnswerStatus::kOverloaded, std::string(kTextBytesMax, 'l')},
       LaneDown{largest_lane(), std::string(kTextBytesMax, 'd')},

@@ -71,6 +71,7 @@ TEST(Docs, ListEveryLimit) {
   limit("addresses of a node", kAddressesMax);
   limit("an address as text", kAddressTextBytesMax);
   limit("nodes of a world", kWorldMax);
+  limit("a set of cores", kCoresBytesMax);
   limit("members of a part of a view", kViewPartMembersMax);
   limit("TCP lanes of a link", kTcpLanesMax);
   limit("sealed payload of a record", kRecordBytesMax);

@@ -183,5 +183,28 @@ TEST(FrameDeathTest, AMessageThatBreaksItsRulesIsNotSent) {
   EXPECT_DEATH(encode_any(EagerMessage{}, {}, std::vector<std::byte>(kEagerBytesMax + 1)), "a header keeps to the rules of its type");
 }
 
+TEST(JoinRequest, WithASetOfCoresOfAnotherFormIsRefused) {
+  constexpr std::size_t kCoresAt = kHeaderBytes + 2 + 2 + 4 + 8 + 16;  // of join_request: after versions, rank, digest and host
+  JoinRequest request;
+  request.cores = {0, 8};
+  const std::vector<std::byte> frame = encode_any(request, {}, {});
+  ASSERT_EQ(frame[kCoresAt], std::byte{2});
+  const auto with = [&](std::vector<std::byte> cores) {
+    std::vector<std::byte> changed(frame.begin(), frame.begin() + kCoresAt);
+    changed.push_back(static_cast<std::byte>(cores.size()));
+    changed.insert(changed.end(), cores.begin(), cores.end());
+    changed.insert(changed.end(), frame.begin() + kCoresAt + 3, frame.end());
+    Header header = *decode_header(frame);
+    const base::ByteView payload = base::ByteView(changed).subspan(kHeaderBytes);
+    header.length = static_cast<std::uint32_t>(payload.size());
+    return decode_frame<JoinRequest>(header, payload);
+  };
+  EXPECT_EQ(with({std::byte{1}, std::byte{1}}).value().cores, CoreSet({0, 8}));
+  EXPECT_FALSE(with({std::byte{1}, std::byte{0}}));
+  EXPECT_FALSE(with({std::byte{0}}));
+  EXPECT_FALSE(with(std::vector(CoreSet::kBytesMax + 1, std::byte{1})));
+  EXPECT_TRUE(with({}));
+}
+
 }  // namespace
 }  // namespace nexar::wire

@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -63,6 +65,18 @@ struct Prepared {
   _exit(number == ENOENT ? kNotFound : kNotExecutable);
 }
 
+// Before the program is there, so that none of its threads ever runs elsewhere.
+Result<void> bind(pid_t pid, const Cores& cores) {
+  if (cores.empty()) return {};
+  const int count = *std::max_element(cores.begin(), cores.end()) + 1;
+  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(count), [](cpu_set_t* made) { CPU_FREE(made); });
+  const std::size_t size = CPU_ALLOC_SIZE(count);
+  CPU_ZERO_S(size, set.get());
+  for (const int core : cores) CPU_SET_S(core, size, set.get());
+  if (sched_setaffinity(pid, size, set.get()) == 0) return {};
+  return Error(ErrorCode::kUnsupported, fmt::format("cannot bind it to cores {}: {}", to_string(cores), std::strerror(errno)));
+}
+
 struct Pipe {
   io::FileDescriptor read;
   io::FileDescriptor write;
@@ -72,6 +86,11 @@ Result<Pipe> open_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Error(ErrorCode::kOverloaded, fmt::format("cannot open a pipe: {}", std::strerror(errno)));
   return Pipe{io::FileDescriptor(ends[0]), io::FileDescriptor(ends[1])};
+}
+
+void reap(pid_t pid) {
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace
@@ -114,14 +133,18 @@ Result<pid_t> start(const Command& command, const Streams& streams, const StartO
   if (options.note) options.note(pid);
   report->write.reset();
   gate->read.reset();
+  if (const Result<void> bound = bind(pid, options.cores); !bound) {
+    gate->write.reset();  // its end: the program is not started
+    reap(pid);
+    return bound.error();
+  }
   static_cast<void>(!write(gate->write.get(), "", 1));
   int number = 0;
   ssize_t count = 0;
   while ((count = read(report->read.get(), &number, sizeof number)) < 0 && errno == EINTR) {
   }
   if (count != static_cast<ssize_t>(sizeof number)) return pid;  // the end: the program runs
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  reap(pid);
   return Error(ErrorCode::kIo, fmt::format("cannot run {}: {}", command.words.at(0), std::strerror(number)));
 }
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "launch/binding.h"
 #include "nexar/result.h"
 
 namespace nexar::launch {
@@ -41,13 +42,14 @@ struct Streams {
 struct StartOptions {
   sigset_t mask;                 // of signals that the program finds blocked
   bool dies_with_parent = true;  // SIGKILL when the thread that started it ends
+  Cores cores{};                 // that it runs on; empty: wherever this process may
 
   // Called between the start of the process and that of the program: nothing that is not noted ever runs.
-  std::function<void(pid_t)> note;
+  std::function<void(pid_t)> note{};
 };
 
-// Starts it; its process group has the number that is returned. kIo when the kernel refuses the file, kOverloaded when there can be no
-// more processes. The caller reaps it.
+// Starts it; its process group has the number that is returned. kIo when the kernel refuses the file, kUnsupported when it refuses the
+// cores, kOverloaded when there can be no more processes. The caller reaps it.
 Result<pid_t> start(const Command& command, const Streams& streams, const StartOptions& options);
 
 }  // namespace nexar::launch

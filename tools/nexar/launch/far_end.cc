@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "io/file_descriptor.h"
+#include "launch/binding.h"
 #include "launch/child.h"
 #include "launch/descendants.h"
 #include "launch/keeper.h"
@@ -55,12 +56,20 @@ int fail(const std::string& problem, int status) {
   return status;
 }
 
+// Those that the request's rank has of this host; none when it is not bound.
+Result<Cores> cores_of(const RankRequest& request) {
+  if (!request.binding) return Cores();
+  Result<std::vector<Cores>> shares = share_cores_here(request.binding->local_size);
+  if (!shares) return shares.error();
+  return std::move((*shares)[static_cast<std::size_t>(request.binding->local_rank)]);
+}
+
 // The program, and the stream that says what to do with it. Thread: main.
 class FarEnd {
  public:
   FarEnd(const Signals& signals, Keeper& keeper) : signals_(signals), keeper_(keeper), spared_(descendants({})) {}
 
-  Result<void> start(const RankRequest& request, const std::string& file) {
+  Result<void> start(const RankRequest& request, const std::string& file, const Cores& cores) {
     Command command{file, request.words, {}};
     for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
     io::FileDescriptor theirs(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -71,8 +80,9 @@ class FarEnd {
       input_.reset(ends[1]);
       fcntl(ends[1], F_SETFL, O_NONBLOCK);
     }
-    const Result<pid_t> pid = launch::start(command, {theirs.get(), STDOUT_FILENO, STDERR_FILENO},
-                                            {signals_.mask(), true, [this](pid_t noted) { keeper_.guard(noted, Keeper::Way::kAtOnce); }});
+    const Result<pid_t> pid =
+        launch::start(command, {theirs.get(), STDOUT_FILENO, STDERR_FILENO},
+                      {signals_.mask(), true, cores, [this](pid_t noted) { keeper_.guard(noted, Keeper::Way::kAtOnce); }});
     if (!pid) return pid.error();
     pid_ = *pid;
     return {};
@@ -189,8 +199,12 @@ int run_far_end() {
   const FoundProgram program = find_program(request->words.at(0));
   if (program.file.empty()) return fail(program.problem, program.status);
 
+  const Result<Cores> cores = cores_of(*request);
+  if (!cores) return fail(cores.error().sentence(), 1);
+
   FarEnd far_end(*signals, *keeper);
-  if (const auto started = far_end.start(*request, program.file); !started) return fail(started.error().sentence(), kNotExecutable);
+  if (const auto started = far_end.start(*request, program.file, *cores); !started)
+    return fail(started.error().sentence(), started.error().code() == ErrorCode::kIo ? kNotExecutable : 1);
   return far_end.run(beginning->rest);
 }
 

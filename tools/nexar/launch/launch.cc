@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/binding.h"
 #include "launch/child.h"
 #include "launch/embedded_seed.h"
 #include "launch/hosts.h"
@@ -54,6 +55,7 @@ struct Plan {
   std::string nexar;     // the tool's path at the far ends
   std::string directory;
   bool is_remote = false;
+  std::vector<Cores> cores;  // of each rank that is bound here
 };
 
 struct Problem {
@@ -100,6 +102,11 @@ std::optional<Problem> prepare(const LaunchOptions& options, Plan& plan) {
   }
   plan.program = find_program(plan.is_remote ? plan.ssh.at(0) : options.program.at(0));
   if (plan.program.file.empty()) return Problem{plan.program.problem, plan.program.status};
+  if (options.bind && !plan.is_remote) {
+    Result<std::vector<Cores>> cores = share_cores_here(static_cast<int>(plan.places.size()));
+    if (!cores) return Problem{"--bind: " + cores.error().sentence(), 1};
+    plan.cores = *std::move(cores);
+  }
   return std::nullopt;
 }
 
@@ -112,15 +119,18 @@ Result<RankCommand> command_for(int rank, const Plan& plan, const LaunchOptions&
   variables["NEXAR_LOCAL_RANK"] = std::to_string(place.local_rank);
   variables["NEXAR_LOCAL_SIZE"] = std::to_string(place.local_size);
 
-  RankCommand command{rank, {plan.program.file, options.program, {}}, place.host, "", plan.is_remote};
+  RankCommand command{rank, {plan.program.file, options.program, {}}, place.host, "", plan.is_remote, {}};
   if (!plan.is_remote) {
+    if (options.bind) command.cores = plan.cores[static_cast<std::size_t>(rank)];
     for (const auto& [name, value] : variables) command.command.environment.push_back(name + "=" + value);
     return command;
   }
   command.command.words = plan.ssh;
   command.command.words.insert(command.command.words.end(), {place.host, plan.nexar, "_rank"});
   for (const auto& [name, value] : inherited(false)) command.command.environment.push_back(name + "=" + value);
-  Result<std::string> request = encode({options.program, plan.directory, variables, rank == 0});
+  RankRequest wanted{options.program, plan.directory, variables, rank == 0};
+  if (options.bind) wanted.binding = Binding{place.local_rank, place.local_size};
+  Result<std::string> request = encode(wanted);
   if (!request) return request.error();
   command.request = *std::move(request);
   return command;
@@ -155,7 +165,8 @@ int launch(const LaunchOptions& options) {
     const Result<RankCommand> command = command_for(rank, plan, options, rendezvous);
     if (!command) return fail(options, command.error().sentence(), kBadOptions);
     const Result<bool> started = supervisor.start(*command);
-    if (!started) return fail(options, started.error().sentence(), started.error().code() == ErrorCode::kIo ? kNotExecutable : 1);
+    if (!started && started.error().code() == ErrorCode::kIo) return fail(options, started.error().sentence(), kNotExecutable);
+    if (!started) return fail(options, fmt::format("rank {}: {}", rank, started.error().sentence()), 1);
     if (!*started) return std::max(supervisor.run(), 1);  // some were never there: no success
   }
   return supervisor.run();

@@ -15,6 +15,7 @@ struct LaunchOptions {
   std::string ssh = "ssh";         // runs a command elsewhere: SSH HOST COMMAND...
   std::string nexar;               // the tool's path there; empty: as here
   std::string listen;              // where ranks find the seed; empty: loopback, or the address that reaches the first host
+  bool bind = false;               // each rank to its share of its host's cores
   bool prefix = true;              // mark lines with the rank that wrote them
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   std::optional<std::chrono::nanoseconds> timeout;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "launch/hosts.h"
+
 namespace nexar::launch {
 namespace {
 
@@ -19,11 +21,22 @@ bool is_variable(const std::string& name) {
   return !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
+// [local rank, local size]
+std::optional<Binding> read_binding(const Json& value) {
+  if (!value.is_array() || value.size() != 2) return std::nullopt;
+  if (!value[0].is_number_unsigned() || !value[1].is_number_unsigned()) return std::nullopt;
+  const auto rank = value[0].get<std::uint64_t>();
+  const auto size = value[1].get<std::uint64_t>();
+  if (rank >= size || size > static_cast<std::uint64_t>(kWorldMax)) return std::nullopt;
+  return Binding{static_cast<int>(rank), static_cast<int>(size)};
+}
+
 }  // namespace
 
 Result<std::string> encode(const RankRequest& request) {
-  const Json json = {
+  Json json = {
       {"words", request.words}, {"directory", request.directory}, {"environment", request.environment}, {"input", request.has_input}};
+  if (request.binding) json["binding"] = {request.binding->local_rank, request.binding->local_size};
   try {
     std::string line = json.dump() + "\n";
     if (line.size() > kRequestMax) return invalid(fmt::format("arguments and environment take more than {} bytes", kRequestMax));
@@ -50,6 +63,10 @@ Result<RankRequest> decode_request(std::string_view line) {
   for (const auto& [name, value] : environment.items()) {
     if (!is_variable(name) || !is_word(value)) return invalid("a request of a launcher has a variable that is no text");
     request.environment[name] = value.get<std::string>();
+  }
+  if (const Json binding = part("binding"); !binding.is_null()) {
+    request.binding = read_binding(binding);
+    if (!request.binding) return invalid("a request of a launcher binds a rank that its host does not have");
   }
   request.directory = directory.get<std::string>();
   request.has_input = input.get<bool>();

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,11 +23,20 @@ namespace nexar::launch {
 // Arguments and environment of a process have two megabytes by default; this is the same with room for escapes.
 inline constexpr std::size_t kRequestMax = std::size_t{4} << 20;
 
+// Binds a rank to its share of the far host's cores.
+struct Binding {
+  int local_rank = 0;
+  int local_size = 1;
+
+  friend bool operator==(const Binding&, const Binding&) = default;
+};
+
 struct RankRequest {
   std::vector<std::string> words;  // the program and its arguments
   std::string directory;
   std::map<std::string, std::string> environment;  // in addition to what the far end has
   bool has_input = false;                          // otherwise its standard input is empty
+  std::optional<Binding> binding{};                // otherwise it runs wherever the far end may
 
   friend bool operator==(const RankRequest&, const RankRequest&) = default;
 };

@@ -73,7 +73,7 @@ Result<bool> Supervisor::start(const RankCommand& command) {
     keeper_.guard(pid, command.is_remote ? Keeper::Way::kGently : Keeper::Way::kAtOnce);
   };
   const Streams streams{in.theirs.get(), out->theirs.get(), err->theirs.get()};
-  const Result<pid_t> pid = launch::start(command.command, streams, {signals_.mask(), !command.is_remote, note});
+  const Result<pid_t> pid = launch::start(command.command, streams, {signals_.mask(), !command.is_remote, command.cores, note});
   if (!pid && noted > 0) keeper_.release(noted);
   if (!pid) return pid.error();
 

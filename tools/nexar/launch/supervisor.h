@@ -32,6 +32,7 @@ struct RankCommand {
   std::string host;     // where it runs, for messages; empty: here
   std::string request;  // for a remote rank, what its far end reads first
   bool is_remote = false;
+  Cores cores;  // that it runs on, if it is here and bound
 };
 
 // Starts ranks, shows what they write, passes signals on, and ends all when one fails.
