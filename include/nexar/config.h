@@ -79,7 +79,9 @@ struct NEXAR_API Config {
   std::string seed;                                            // host:port of the rendezvous; read from NEXAR_SEED
   std::string host_id;                                         // divides one host into several: other ranks with another are elsewhere
   LogLevel log = LogLevel::kWarning;
-  Duration spin = std::chrono::microseconds(200);  // how long a waiting thread polls before it sleeps; 0: never, as on a single core
+  // How long a waiting thread polls before it sleeps; 0: never, as on a single core that it shares. In a collective of ranks that share
+  // memory fifty times as long, or five times where they outnumber cores.
+  Duration spin = std::chrono::microseconds(200);
 
   // Defaults overridden by the environment, validated. kInvalidArgument names the variable, its value and what is accepted.
   static Result<Config> from_env();
