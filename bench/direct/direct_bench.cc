@@ -1,12 +1,12 @@
 // How fast the direct kernels are between processes that share memory: no runtime around them.
 //
 //   bench_direct [--ranks 2] [--op all_reduce] [--sizes 8,1024,...] [--reps 9] [--rep-ms 30] [--slot 524288] [--one-stage 4096]
-//                [--stream-in 16384] [--stream-out 4194304] [--shared] [--fixed]
+//                [--stream-in 16384] [--stream-out 4194304] [--shared] [--fixed] [--equal]
 //
 // f32 sums; the size is that of the buffer, for all_gather, reduce_scatter and all_to_all of the whole one. Ranks call back to back, as
 // nccl-tests do; a repetition takes about --rep-ms, and the median and the least over repetitions are printed, in microseconds, as rank 0
 // sees them. With --shared the buffers lie in memory that all ranks have mapped. With --fixed large calls do not find out whether to store
-// through the caches or past them: --stream-in and --stream-out say it.
+// through the caches or past them: --stream-in and --stream-out say it. With --equal all ranks reduce as much, however fast they are.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -70,6 +70,8 @@ Options parse(int argc, char** argv) {
       options.tuning.stream_out = std::stoul(value());
     } else if (name == "--fixed") {
       options.learns = false;
+    } else if (name == "--equal") {
+      options.tuning.shares_by_pace = SIZE_MAX;
     } else if (name == "--shared") {
       options.shared = true;
     } else if (name == "--op") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -22,6 +23,11 @@ bool needs_all(const direct::Call& call, Rank rank) {
     case OperationId::kGather: return rank == call.root;
     default: return false;
   }
+}
+
+direct::Tuning tuned(direct::Tuning tuning, direct::Spin spin) {
+  if (spin.crowded) tuning.shares_by_pace = SIZE_MAX;
+  return tuning;
 }
 
 }  // namespace
@@ -46,7 +52,7 @@ bool DirectGroup::supports(OperationId operation) {
 DirectGroup::DirectGroup(Memory memory, Rank rank, Rank ranks, direct::Spin spin, std::atomic<Sequence>& last_entered)
     : memory_(std::move(memory)),
       bell_(memory_),
-      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), memory_.tuning, memory_.clock),
+      area_(memory_.block.data(), layout(ranks), rank, &bell_, memory_.lending.get(), tuned(memory_.tuning, spin), memory_.clock),
       spin_(spin),
       last_entered_(last_entered) {}
 

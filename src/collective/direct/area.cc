@@ -19,6 +19,7 @@ Area::Area(std::byte* base, Layout layout, Rank rank, Bell* bell, const Lending*
       bell_(bell),
       lending_(lending),
       tuning_(tuning),
+      clock_(clock),
       uses_{Use{header(rank, 0).position.load(), {}}, Use{header(rank, 1).position.load(), {}}},
       all_left_(uses_[0].position) {
   if (clock != nullptr) streaming_.emplace(*clock);

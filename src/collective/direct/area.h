@@ -12,6 +12,7 @@
 
 #include "collective/direct/layout.h"
 #include "collective/direct/lending.h"
+#include "collective/direct/pace.h"
 #include "collective/direct/pattern.h"
 #include "collective/direct/streaming.h"
 #include "io/clock.h"
@@ -41,7 +42,7 @@ class Area {
  public:
   // The memory, the bell and the lending outlive the area. Without a bell nobody may sleep. Without lending everything is copied; either
   // all ranks have one or none, and where nobody has buffers to lend, none is faster. With a clock large calls learn which way of storing
-  // is the fastest; without one they do as they are tuned.
+  // is the fastest, and how fast this rank is; without one they do as they are tuned, and share reductions equally.
   Area(std::byte* base, Layout layout, Rank rank, Bell* bell = nullptr, const Lending* lending = nullptr, const Tuning& tuning = {},
        const io::Clock* clock = nullptr);
 
@@ -51,6 +52,8 @@ class Area {
   Rank ranks() const { return layout_.ranks(); }
   const Lending* lending() const { return lending_; }
   Streaming* streaming() { return streaming_ ? &*streaming_ : nullptr; }
+  const io::Clock* clock() const { return clock_; }
+  PaceMeter& pace_meter() { return pace_meter_; }
 
   static unsigned slot_of(Position position) { return static_cast<unsigned>((position >> kRoundBits) + position) & 1; }
   Header& header(Rank rank, unsigned slot) const { return layout_.header(base_, rank, slot); }
@@ -116,7 +119,9 @@ class Area {
   Bell* bell_;
   const Lending* lending_;
   Tuning tuning_;
+  const io::Clock* clock_;
   std::optional<Streaming> streaming_;
+  PaceMeter pace_meter_;
   std::array<Use, 2> uses_;  // what each slot was last used for
   Position all_left_;        // everything before this has been left by all
   Sequence next_refresh_ = 0;

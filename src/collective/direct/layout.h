@@ -68,7 +68,8 @@ struct alignas(kCacheLine) Header {
     std::byte payload[kInlineBytes];
     struct {
       Loan loan;
-      std::atomic<Position> reduced;  // the same position again when the rank's slice of the result is there
+      std::atomic<Position> reduced;    // the same position again when the rank's slice of the result is there
+      std::atomic<std::uint64_t> pace;  // of the rank in this call (pace.h); the first round's counts
     } with_body;
   };
 };

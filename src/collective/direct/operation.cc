@@ -1,7 +1,9 @@
 #include "collective/direct/operation.h"
 
+#include <array>
 #include <atomic>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
@@ -25,7 +27,8 @@ Operation::Operation(Area& area, const Call& call, const Pattern& pattern)
     : area_(area),
       call_(call),
       pattern_(pattern),
-      in_headers_(pattern.tiny && pattern.blocks == 1 && pattern.publishes && pattern.count > 0 && call.pieces.empty()) {
+      in_headers_(pattern.tiny && pattern.blocks == 1 && pattern.publishes && pattern.count > 0 && call.pieces.empty()),
+      shares_(pattern.ranks) {
   NEXAR_ASSERT(pattern_.fits(), "the caller has asked whether the call fits");
   found_[static_cast<std::size_t>(area_.rank())] = {};
   if (area_.lending() == nullptr || !pattern_.may_lend()) {
@@ -42,11 +45,18 @@ Operation::Operation(Area& area, const Call& call, const Pattern& pattern)
 
 void Operation::settle_way() {
   if (!pattern_.publishes) published_ = pattern_.rounds;
+  if (pattern_.shares_by_pace && area_.clock() != nullptr) settle_pace();
   if (pattern_.bytes_max() < Streaming::kFrom || area_.streaming() == nullptr) return;
   const OperationId operation = call_.pieces.empty() ? call_.operation : OperationId::kAllReduceBucketed;
   trial_ = area_.streaming()->begin({operation, lends_, pattern_.bytes_max()}, {pattern_.streams_in, pattern_.streams_out});
   pattern_.streams_in = trial_->way().in;
   pattern_.streams_out = trial_->way().out;
+}
+
+void Operation::settle_pace() {
+  meter_ = &area_.pace_meter();
+  meter_->begin();
+  pace_ = meter_->pace((loan_.input.lent == 0 ? 1U : 0U) + (wants_result() ? 1U : 0U));
 }
 
 // Peers may be asked in any order: nobody who lends gets past the call without this rank.
@@ -106,6 +116,7 @@ Outcome Operation::end(Outcome outcome) {
   if (outcome == Outcome::kDone) {
     area_.finish(call_.sequence);
     if (trial_) area_.streaming()->end(*trial_);
+    if (meter_ != nullptr) meter_->end();
   } else
     area_.fail(call_.sequence);
   news_ = false;
@@ -115,6 +126,14 @@ Outcome Operation::end(Outcome outcome) {
 
 void Operation::stop_reading() {
   if (std::exchange(borrows_, false)) area_.lending()->end_reading();
+}
+
+template <typename Work>
+void Operation::timed(void (PaceMeter::*note)(base::Duration, std::uint64_t), std::uint64_t elements, Work work) {
+  if (meter_ == nullptr) return work();
+  const base::Time begun = area_.clock()->now();
+  work();
+  (meter_->*note)(area_.clock()->now() - begun, elements * pattern_.element);
 }
 
 bool Operation::publish() {
@@ -131,11 +150,12 @@ bool Operation::publish() {
     auto& with_body = area_.header(area_.rank(), slot).with_body;
     with_body.loan = loan_;
     with_body.reduced.store(~now, std::memory_order_relaxed);  // whatever was here, it is not yet
+    with_body.pace.store(pace_.word(), std::memory_order_relaxed);
   }
   if (in_headers_)
     copy_into_header(slot);
   else if (loan_.input.lent == 0)
-    copy_in(published_);
+    timed(&PaceMeter::copied, pattern_.part(published_).count, [&] { copy_in(published_); });
   area_.publish(now, call_.fingerprint, pattern_.readers);
   ++published_;
   return news_ = true;
@@ -144,15 +164,28 @@ bool Operation::publish() {
 bool Operation::reduce_slice() {
   if (!pattern_.two_stages || outcome_ != Outcome::kWaiting || reduced_ == published_) return false;
   if (!all_published(reduced_, published_cursor_)) return false;
+  if (reduced_ == 0 && pace_.is_known()) share_out();
   const Part part = pattern_.part(reduced_);
-  const Part slice = pattern_.slice(reduced_, area_.rank());
+  const Part slice = this->slice(reduced_, area_.rank());
   std::byte* out = loan_.output.lent != 0 ? static_cast<std::byte*>(call_.recv) + (part.first + slice.first) * pattern_.element
                                           : slot(area_.rank(), reduced_) + slice.first * pattern_.element;
-  if (!reduce(reduced_, slice, out) || !lenders_stand()) return false;
+  bool reduced = false;
+  timed(&PaceMeter::reduced, slice.count, [&] { reduced = reduce(reduced_, slice, out); });
+  if (!reduced || !lenders_stand()) return false;
   published_cursor_ = 0;
   area_.publish_reduced(at(reduced_));
   ++reduced_;
   return news_ = true;
+}
+
+// Everybody has told its pace with the first round, and nobody tells another before all have left that round. Who knows its own not yet has
+// made everybody's shares equal.
+void Operation::share_out() {
+  const unsigned slot = Area::slot_of(at(0));
+  std::array<Pace, kRanksMax> paces;
+  for (Rank rank = 0; rank < pattern_.ranks; ++rank)
+    paces[static_cast<std::size_t>(rank)] = Pace::from_word(area_.header(rank, slot).with_body.pace.load(std::memory_order_relaxed));
+  shares_.go_by(std::span(paces).first(static_cast<std::size_t>(pattern_.ranks)));
 }
 
 bool Operation::take() {
@@ -161,7 +194,7 @@ bool Operation::take() {
     if (taken_ == reduced_) return false;
     if (wants_result()) {
       if (!all_reduced(taken_, reduced_cursor_)) return false;
-      gather_slices(taken_);
+      timed(&PaceMeter::copied, pattern_.part(taken_).count, [&] { gather_slices(taken_); });
     }
     reduced_cursor_ = 0;
   } else {

@@ -12,7 +12,9 @@
 
 #include "collective/direct/area.h"
 #include "collective/direct/call.h"
+#include "collective/direct/pace.h"
 #include "collective/direct/pattern.h"
+#include "collective/direct/shares.h"
 #include "collective/direct/streaming.h"
 #include "nexar/result.h"
 
@@ -63,6 +65,7 @@ class Operation {
 
   // How the call is done is known.
   void settle_way();
+  void settle_pace();
 
   // Each does one piece of work if it can be done; whether it did.
   bool publish();
@@ -99,6 +102,15 @@ class Operation {
   template <typename Byte, typename Work>
   void for_each_stretch(Byte* whole, Part part, Work work) const;
 
+  // The elements of a round, counted from its first, that a rank reduces; whole cache lines where there are enough.
+  Part slice(std::uint64_t round, Rank rank) const { return shares_.of(rank, pattern_.part(round).count, kCacheLine / pattern_.element); }
+  bool shares_are_known() const { return !pace_.is_known() || reduced_ > 0; }
+  void share_out();
+
+  // Does the work, and measures it where the rank's pace is of interest.
+  template <typename Work>
+  void timed(void (PaceMeter::*note)(base::Duration, std::uint64_t), std::uint64_t elements, Work work);
+
   // Where the element `first` of this rank's block of what `rank` has published in `round` is.
   const std::byte* source(Rank rank, std::uint64_t round, std::uint64_t first) const;
   std::byte* slot(Rank rank, std::uint64_t round) const;
@@ -123,6 +135,9 @@ class Operation {
   Rank left_cursor_ = 0;
 
   std::optional<Streaming::Trial> trial_;  // of a large call, in an area that learns
+  PaceMeter* meter_ = nullptr;             // where shares go by pace
+  Pace pace_{};                            // that this rank tells
+  Shares shares_;
 
   Outcome outcome_ = Outcome::kWaiting;
   bool news_ = false;  // words have been stored that somebody may sleep on

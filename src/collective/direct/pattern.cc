@@ -5,6 +5,8 @@
 namespace nexar::collective::direct {
 namespace {
 
+constexpr std::uint64_t kCopiedForOneInVain = 8;
+
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -91,6 +93,11 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
     chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
     if (rounds > 1) rounds = (count + chunk - 1) / chunk;
   }
+  // Nobody knows its share before the first round is there, so that two are copied with the own share, which nobody reads. With few ranks
+  // and few rounds that is more than is gained.
+  const std::uint64_t in_vain = std::min<std::uint64_t>(rounds, 2);
+  shares_by_pace =
+      two_stages && bytes >= tuning.shares_by_pace && in_vain * kCopiedForOneInVain <= rounds * static_cast<std::uint64_t>(ranks);
   tiny = !two_stages && bytes * static_cast<std::size_t>(blocks) <= kInlineBytes;
   streams_in = bytes * static_cast<std::size_t>(blocks) >= tuning.stream_in;
   streams_out = bytes * static_cast<std::size_t>(take == Take::kCopy ? sources.size() : 1) >= tuning.stream_out;
@@ -99,14 +106,6 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
 Part Pattern::part(std::uint64_t round) const {
   const std::uint64_t first = round * chunk;
   return {first, std::min(chunk, count - first)};
-}
-
-Part Pattern::slice(std::uint64_t round, Rank rank) const {
-  const std::uint64_t all = part(round).count;
-  const auto n = static_cast<std::uint64_t>(ranks);
-  const std::uint64_t share = round_up((all + n - 1) / n, kCacheLine / element);
-  const std::uint64_t first = std::min(all, static_cast<std::uint64_t>(rank) * share);
-  return {first, std::min(share, all - first)};
 }
 
 }  // namespace nexar::collective::direct

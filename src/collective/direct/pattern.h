@@ -25,6 +25,7 @@
 
 #include "collective/direct/call.h"
 #include "collective/direct/layout.h"
+#include "collective/direct/shares.h"
 
 namespace nexar::collective::direct {
 
@@ -38,14 +39,8 @@ struct Ranks {
   Rank size() const { return end - first; }
 };
 
-// Elements [first, first + count).
-struct Part {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
-
 // From which size on a call is done in another way, in bytes of its buffer or block. All ranks of an area have the same; only the streaming
-// may differ.
+// and the shares may differ.
 struct Tuning {
   // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once. With two ranks both ways move
   // the same bytes between them, so that one stage is never worse.
@@ -62,6 +57,10 @@ struct Tuning {
   // From here on memory that can be lent is. What fits into the owner's cache is read from there line by line, which takes longer than the
   // copy that it saves: 4 MiB took 970 us lent and 305 copied, 64 MiB 5.2 ms and 7.2.
   std::size_t lend = 32 * 1024 * 1024;
+
+  // From here on ranks reduce as much as suits their pace (shares.h), if all of them tell it. Below, what they wait for is each other's
+  // words rather than each other's work. A rank that shares its core tells nothing: its times are also those of whoever had it.
+  std::size_t shares_by_pace = 256 * 1024;
 };
 
 struct Pattern {
@@ -84,9 +83,6 @@ struct Pattern {
   bool fits() const { return rounds < kRoundsMax - 1; }
 
   Part part(std::uint64_t round) const;
-  // A rank's share of the elements of a round, counted from the round's first; whole cache lines where there are enough.
-  Part slice(std::uint64_t round, Rank rank) const;
-
   std::size_t element = 1;   // bytes
   std::uint64_t count = 0;   // elements of a block
   std::uint64_t chunk = 0;   // elements of a block in a round
@@ -95,6 +91,7 @@ struct Pattern {
   Rank blocks = 1;            // of the published buffer: one, or one for each rank
   bool side_by_side = false;  // the result has a part for each rank
   bool two_stages = false;
+  bool shares_by_pace = false;
   bool tiny = false;            // travels in the header
   std::size_t tuning_lend = 0;  // Tuning::lend
   bool publishes = false;       // this rank does

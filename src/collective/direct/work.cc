@@ -60,9 +60,9 @@ void Operation::copy_in(std::uint64_t round) {
     for (Rank block = 0; block < pattern_.blocks; ++block)
       if (block != area_.rank() || pattern_.own_from_slot)
         copy(static_cast<std::uint64_t>(block) * pattern_.chunk, static_cast<std::uint64_t>(block) * pattern_.count, part.count);
-  } else if (pattern_.two_stages && !pattern_.own_from_slot) {
+  } else if (pattern_.two_stages && shares_are_known()) {
     // Nobody else reads the own slice: its place in the slot is where the result goes.
-    const Part own = pattern_.slice(round, area_.rank());
+    const Part own = slice(round, area_.rank());
     copy(0, 0, own.first);
     copy(own.first + own.count, own.first + own.count, part.count - own.first - own.count);
   } else {
@@ -140,7 +140,7 @@ bool Operation::reduce_stretch(std::uint64_t round, Part part, const std::byte* 
 void Operation::gather_slices(std::uint64_t round) {
   const Part part = pattern_.part(round);
   for (Rank rank = 0; rank < pattern_.ranks; ++rank) {
-    const Part slice = pattern_.slice(round, rank);
+    const Part slice = this->slice(round, rank);
     const std::byte* result = found_[static_cast<std::size_t>(rank)].output;
     const std::byte* from =
         result != nullptr ? result + (part.first + slice.first) * pattern_.element : slot(rank, round) + slice.first * pattern_.element;

@@ -17,10 +17,10 @@
 namespace nexar::test {
 namespace {
 
+using collective::Piece;
 using collective::direct::Call;
 using collective::direct::Operation;
 using collective::direct::Outcome;
-using collective::Piece;
 
 // The buffer of a call in place, cut anywhere, with each piece in memory of its own.
 class Scattered {
@@ -81,8 +81,8 @@ class Kernels : public testing::TestWithParam<Rank> {
   }
 
   // From here on in an area of its own, with calls done as `tuning` says.
-  void use(const collective::direct::Tuning& tuning) {
-    world_.emplace(GetParam(), 1, collective::direct::kSlotBytesMin, std::vector<const collective::direct::Lending*>{}, tuning);
+  void use(const collective::direct::Tuning& tuning, const std::vector<const io::Clock*>& clocks = {}) {
+    world_.emplace(GetParam(), 1, collective::direct::kSlotBytesMin, std::vector<const collective::direct::Lending*>{}, tuning, clocks);
     sequence_ = 1;
   }
 
@@ -145,6 +145,23 @@ TEST_P(Kernels, CutLargeBuffersIntoRounds) {
         if (HasFatalFailure()) return;
       }
     }
+}
+
+// Ranks are slow and fast, become the other, and do not know their pace in the first calls (shares.h).
+TEST_P(Kernels, GiveTheSameWhoeverReducesHowMuch) {
+  SteppingClocks clocks(GetParam());
+  use({.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000, .shares_by_pace = 1'000}, clocks.all());
+  for (int turn = 0; turn < 30; ++turn) {
+    clocks.of(static_cast<Rank>(random_() % static_cast<std::uint64_t>(GetParam()))).go_by(std::chrono::microseconds(1 + random_() % 40));
+    const OperationId operation = turn % 3 == 0 ? OperationId::kReduce : OperationId::kAllReduce;
+    const DataType type = turn % 2 == 0 ? DataType::kBf16 : DataType::kI32;
+    const std::uint64_t rounds = GetParam() < 8 ? 9 : 1 + random_() % 4;
+    const std::uint64_t count = rounds * collective::direct::kSlotBytesMin / size_of(type) - random_() % 2'000;
+    const Rank root = operation == OperationId::kReduce ? turn % GetParam() : 0;
+    const bool in_pieces = operation == OperationId::kAllReduce && turn % 5 == 1;
+    check({operation, type, ReduceOp::kAvg, count, GetParam(), root, in_pieces || random_() % 2 == 0}, in_pieces);
+    if (HasFatalFailure()) return;
+  }
 }
 
 // Of which every rank has others.

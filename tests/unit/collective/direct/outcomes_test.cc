@@ -197,11 +197,12 @@ TEST(Outcomes, NonsenseInAPeersWordsHarmsNobody) {
       Header& header = world.layout().header(world.memory(), 1, static_cast<unsigned>(random() % 2));
       auto& progress = world.layout().progress(world.memory(), 1);
       const std::uint64_t word = random() % 2 == 0 ? random() : collective::direct::position(1, random() % 3);
-      switch (random() % 5) {
+      switch (random() % 6) {
         case 0: header.position.store(word); break;
         case 1: header.fingerprint.store(random() % 2 == 0 ? word : call.fingerprint); break;
         case 2: std::memcpy(header.payload + random() % 5 * 8, &word, sizeof word); break;
         case 3: header.with_body.reduced.store(word); break;
+        case 4: header.with_body.pace.store(word); break;
         default: progress.left.store(word); break;
       }
     }

@@ -191,7 +191,7 @@ TEST_F(StreamingTest, AnySizeHasItsPlace) {
 // The machines of all ranks with a clock: in each call of the trials all of them take the same way, and the results are right.
 TEST_F(StreamingTest, RanksTryTheSameWayInTheSameCall) {
   constexpr Rank kRanks = 3;
-  DirectWorld world(kRanks, 1, collective::direct::kSlotBytesMin, {}, {}, &clock_);
+  DirectWorld world(kRanks, 1, collective::direct::kSlotBytesMin, {}, {}, {&clock_, &clock_, &clock_});
   std::set<std::pair<bool, bool>> ways;
   for (Sequence sequence = 1; sequence <= kTrials + 2; ++sequence) {
     CaseMemory memory({OperationId::kAllGather, DataType::kI64, ReduceOp::kSum, Streaming::kResultFrom / 8 / kRanks + 1, kRanks}, sequence);

@@ -43,30 +43,33 @@ std::deque<CaseMemory> memory_of(const std::vector<Case>& cases) {
   return memory;
 }
 
-class Threads : public testing::TestWithParam<Rank> {};
+// Ranks know how fast they are, and share out reductions by that.
+class Threads : public testing::TestWithParam<Rank> {
+ protected:
+  SteppingClocks clocks_{GetParam()};
+  DirectWorld world_{GetParam(), 1, collective::direct::kSlotBytesMin, {}, {.one_stage = 2'000, .shares_by_pace = 2'000}, clocks_.all()};
+};
 
 TEST_P(Threads, BlockingCallsOfEveryKindFollowEachOther) {
   const auto cases = mixed_cases(GetParam(), 60, 1);
   const auto memory = memory_of(cases);
-  DirectWorld world(GetParam());
-  world.run([&](Rank rank) {
+  world_.run([&](Rank rank) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const Call call = memory[i].call(rank, i + 1);
-      ASSERT_EQ(run_blocking(world.area(rank), call), Outcome::kDone) << cases[i].to_text();
+      ASSERT_EQ(run_blocking(world_.area(rank), call), Outcome::kDone) << cases[i].to_text();
     }
   });
   for (const CaseMemory& one : memory)
     for (Rank rank = 0; rank < GetParam(); ++rank) ASSERT_EQ(one.wrong_at(rank), "");
 }
 
-// A rank has two threads, a caller and an engine: the caller runs a call itself or gives it to the engine, and does the former only when the
-// engine has nothing of its own; peers cannot tell.
+// A rank has two threads, a caller and an engine: the caller runs a call itself or gives it to the engine, and does the former only when
+// the engine has nothing of its own; peers cannot tell.
 TEST_P(Threads, CallersAndEnginesTakeTurns) {
   const auto cases = mixed_cases(GetParam(), 60, 2);
   const auto memory = memory_of(cases);
-  DirectWorld world(GetParam());
   std::deque<Owner> owners(static_cast<std::size_t>(GetParam()));
-  world.run([&](Rank rank) {
+  world_.run([&](Rank rank) {
     Owner& owner = owners[static_cast<std::size_t>(rank)];
     std::atomic<std::size_t> given = 0;
     std::vector<std::size_t> queue(cases.size());
@@ -81,7 +84,7 @@ TEST_P(Threads, CallersAndEnginesTakeTurns) {
         }
         const std::size_t i = queue[taken++];
         const Call call = memory[i].call(rank, i + 1);
-        Operation operation(world.area(rank), call);
+        Operation operation(world_.area(rank), call);
         while (operation.step() == Outcome::kWaiting) std::this_thread::yield();
         EXPECT_EQ(operation.step(), Outcome::kDone) << cases[i].to_text();
         owner.remove_reason();
@@ -90,7 +93,7 @@ TEST_P(Threads, CallersAndEnginesTakeTurns) {
     std::mt19937_64 random(static_cast<std::uint64_t>(rank));
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (random() % 4 != 0 && owner.is_caller()) {
-        EXPECT_EQ(run_blocking(world.area(rank), memory[i].call(rank, i + 1)), Outcome::kDone) << cases[i].to_text();
+        EXPECT_EQ(run_blocking(world_.area(rank), memory[i].call(rank, i + 1)), Outcome::kDone) << cases[i].to_text();
         continue;
       }
       owner.add_reason();
@@ -105,7 +108,7 @@ TEST_P(Threads, CallersAndEnginesTakeTurns) {
     for (Rank rank = 0; rank < GetParam(); ++rank) ASSERT_EQ(one.wrong_at(rank), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Threads, testing::Values(1, 2, 3, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, Threads, testing::Values(1, 2, 3, 4, 8));
 
 // Positions are 40 bits of sequence number: calls go on across the end of that.
 TEST(Positions, CallsGoOnWhereTheNumbersWrap) {
