@@ -178,14 +178,14 @@ bool Operation::reduce_slice() {
   return news_ = true;
 }
 
-// Everybody has told its pace with the first round, and nobody tells another before all have left that round. Who knows its own not yet has
-// made everybody's shares equal.
+// Everybody has told its pace with the first round, and nobody tells another before all have left that round. Whose own is not known, or does
+// not count, has made everybody's shares equal.
 void Operation::share_out() {
   const unsigned slot = Area::slot_of(at(0));
   std::array<Pace, kRanksMax> paces;
   for (Rank rank = 0; rank < pattern_.ranks; ++rank)
     paces[static_cast<std::size_t>(rank)] = Pace::from_word(area_.header(rank, slot).with_body.pace.load(std::memory_order_relaxed));
-  shares_.go_by(std::span(paces).first(static_cast<std::size_t>(pattern_.ranks)));
+  meter_->found_that_shares_pay(shares_.go_by(std::span(paces).first(static_cast<std::size_t>(pattern_.ranks))));
 }
 
 bool Operation::take() {

@@ -104,7 +104,7 @@ class Operation {
 
   // The elements of a round, counted from its first, that a rank reduces; whole cache lines where there are enough.
   Part slice(std::uint64_t round, Rank rank) const { return shares_.of(rank, pattern_.part(round).count, kCacheLine / pattern_.element); }
-  bool shares_are_known() const { return !pace_.is_known() || reduced_ > 0; }
+  bool shares_are_known() const { return !pace_.counts || reduced_ > 0; }
   void share_out();
 
   // Does the work, and measures it where the rank's pace is of interest.

@@ -16,7 +16,7 @@ std::uint32_t told(float nanoseconds) { return static_cast<std::uint32_t>(std::c
 
 Pace PaceMeter::pace(unsigned copies) const {
   if (reduction_ == 0 || (copies > 0 && copy_ == 0)) return {};
-  return {copies == 0 ? 0 : told(static_cast<float>(copies) * copy_), told(reduction_)};
+  return {copies == 0 ? 0 : told(static_cast<float>(copies) * copy_), told(reduction_), shares_pay_};
 }
 
 void PaceMeter::end() {

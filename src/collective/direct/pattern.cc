@@ -93,8 +93,8 @@ Pattern::Pattern(const Call& call, Rank rank, const Layout& layout, const Tuning
     chunk = rounds == 1 ? count : round_up((count + rounds - 1) / rounds, unit);
     if (rounds > 1) rounds = (count + chunk - 1) / chunk;
   }
-  // Nobody knows its share before the first round is there, so that two are copied with the own share, which nobody reads. With few ranks
-  // and few rounds that is more than is gained.
+  // While shares may go by pace nobody knows its own before the first round is there, so that two rounds are copied with the own share,
+  // which nobody reads. With few ranks and few rounds that is more than is gained.
   const std::uint64_t in_vain = std::min<std::uint64_t>(rounds, 2);
   shares_by_pace =
       two_stages && bytes >= tuning.shares_by_pace && in_vain * kCopiedForOneInVain <= rounds * static_cast<std::uint64_t>(ranks);

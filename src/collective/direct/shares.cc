@@ -13,20 +13,26 @@ constexpr std::uint64_t kFastest = std::uint64_t{1} << 10;
 constexpr std::uint64_t kSlowest = std::uint64_t{1} << 24;
 constexpr std::uint64_t kAll = std::uint64_t{1} << 34;
 
+// Of the time that equal shares take. What is copied in vain may take as much as is saved.
+constexpr std::uint64_t kWorthwhilePercent = 94;
+
 }  // namespace
 
-void Shares::go_by(std::span<const Pace> paces) {
+bool Shares::go_by(std::span<const Pace> paces) {
   const std::size_t n = paces.size();
-  by_pace_ = std::all_of(paces.begin(), paces.end(), [](const Pace& pace) { return pace.is_known(); });
-  if (!by_pace_) return;
+  by_pace_ = std::all_of(paces.begin(), paces.end(), [](const Pace& pace) { return pace.is_known() && pace.counts; });
+  if (!std::all_of(paces.begin(), paces.end(), [](const Pace& pace) { return pace.is_known(); })) return false;
 
   std::array<std::uint64_t, kRanksMax> copies;
   std::array<std::uint64_t, kRanksMax> speed;  // of all, in a nanosecond
   std::array<std::uint64_t, kRanksMax> share;  // of all
   std::array<bool, kRanksMax> is_least{};
+  std::uint64_t done_if_equal = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t reductions = std::clamp<std::uint64_t>(paces[i].reductions, kFastest, kSlowest);
     copies[i] = std::min<std::uint64_t>(paces[i].copies, kSlowest);
-    speed[i] = kAll / std::clamp<std::uint64_t>(paces[i].reductions, kFastest, kSlowest);
+    speed[i] = kAll / reductions;
+    done_if_equal = std::max(done_if_equal, copies[i] + reductions / n);
   }
 
   // When all are done, if those whose share would be less than the least have that. That leaves less to the others, who are done earlier,
@@ -59,6 +65,10 @@ void Shares::go_by(std::span<const Pace> paces) {
     ends_[i] = static_cast<std::uint32_t>(sum * kWhole / all);
   }
   ends_[n - 1] = kWhole;
+
+  std::uint64_t done = 0;
+  for (std::size_t i = 0; i < n; ++i) done = std::max(done, copies[i] + share[i] / speed[i]);
+  return done * 100 < done_if_equal * kWorthwhilePercent;
 }
 
 Part Shares::of(Rank rank, std::uint64_t elements, std::uint64_t unit) const {

@@ -13,7 +13,8 @@
 //   by pace                         0.30 each       0.10: all done after 502 us
 //
 // Every rank finds the same shares from the same numbers, without another word. They say who reduces an element, never how, so that results
-// do not depend on them.
+// do not depend on them. Whether that pays everybody finds out as well, and wishes it for the next call or not: while shares are sure to be
+// equal, a rank knows its own before the others have come, and need not copy it into its slot.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ class Shares {
   // Equal ones.
   explicit Shares(Rank ranks) : ranks_(ranks) {}
 
-  // By the pace of each rank, whatever numbers these are; where one is not known they stay equal.
-  void go_by(std::span<const Pace> paces);
+  // By the pace of each rank, whatever numbers these are; where one does not count they stay equal. Whether it would pay.
+  bool go_by(std::span<const Pace> paces);
 
   // A rank's of `elements`, which are those of a round. Bounds are multiples of `unit`.
   Part of(Rank rank, std::uint64_t elements, std::uint64_t unit) const;

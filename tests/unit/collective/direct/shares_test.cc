@@ -54,15 +54,32 @@ TEST(Shares, AreEqualUntilToldOtherwise) {
       }
 }
 
-TEST(Shares, AreEqualWhereOneRankDoesNotKnowItsPace) {
+TEST(Shares, AreEqualWhereOneRanksPaceDoesNotCount) {
+  const std::vector<std::uint64_t> equal{1'000, 1'000, 1'000, 1'000};
+  const Pace slow{100, 4'000'000, true};
+  const Pace fast{100, 1'000'000, true};
   Shares shares(4);
-  shares.go_by(std::vector<Pace>{{100, 1'000'000}, {100, 2'000'000}, {}, {100, 1'000'000}});
-  EXPECT_EQ(counts_of(shares, 4, 4'000), (std::vector<std::uint64_t>{1'000, 1'000, 1'000, 1'000}));
+  EXPECT_FALSE(shares.go_by(std::vector<Pace>{fast, slow, {}, fast})) << "of one nothing is known";
+  EXPECT_EQ(counts_of(shares, 4, 4'000), equal);
+  EXPECT_TRUE(shares.go_by(std::vector<Pace>{fast, slow, {100, 1'000'000, false}, fast})) << "it would pay";
+  EXPECT_EQ(counts_of(shares, 4, 4'000), equal);
+  EXPECT_TRUE(shares.go_by(std::vector<Pace>{fast, slow, fast, fast}));
+  EXPECT_NE(counts_of(shares, 4, 4'000), equal);
+}
+
+TEST(Shares, PayWhereRanksDiffer) {
+  Shares shares(4);
+  const Pace pace{200'000, 1'000'000, true};
+  EXPECT_FALSE(shares.go_by(std::vector<Pace>{pace, pace, pace, pace}));
+  EXPECT_FALSE(shares.go_by(std::vector<Pace>{pace, {206'000, 1'030'000, true}, pace, pace}));
+  EXPECT_TRUE(shares.go_by(std::vector<Pace>{pace, {240'000, 1'200'000, true}, pace, pace}));
+  EXPECT_FALSE(shares.go_by(std::vector<Pace>{pace, {9'000'000, 1'000'000, true}, pace, pace})) << "nobody can help it";
 }
 
 // The example of the header: everybody is done at the same time.
 TEST(Shares, LetAllRanksBeDoneTogether) {
-  const std::vector<Pace> paces{{200'000, 1'000'000}, {200'000, 1'000'000}, {340'000, 1'700'000}, {200'000, 1'000'000}};
+  const std::vector<Pace> paces{
+      {200'000, 1'000'000, true}, {200'000, 1'000'000, true}, {340'000, 1'700'000, true}, {200'000, 1'000'000, true}};
   Shares shares(4);
   shares.go_by(paces);
   const auto counts = counts_of(shares, 4, kMiB);
@@ -73,7 +90,8 @@ TEST(Shares, LetAllRanksBeDoneTogether) {
 // Whose copies alone take longer than all others need for everything.
 TEST(Shares, LeaveTheSlowestALittle) {
   Shares shares(4);
-  shares.go_by(std::vector<Pace>{{100'000, 1'000'000}, {10'000'000, 1'000'000}, {100'000, 1'000'000}, {100'000, 2'000'000}});
+  shares.go_by(
+      std::vector<Pace>{{100'000, 1'000'000, true}, {10'000'000, 1'000'000, true}, {100'000, 1'000'000, true}, {100'000, 2'000'000, true}});
   const auto counts = counts_of(shares, 4, kMiB);
   EXPECT_NEAR(static_cast<double>(counts[1]), kMiB / 128.0, 1'000);
   EXPECT_NEAR(static_cast<double>(counts[0]), static_cast<double>(counts[2]), 10);
@@ -88,9 +106,10 @@ TEST(Shares, CoverEverythingWhateverIsTold) {
     std::vector<Pace> paces;
     for (Rank rank = 0; rank < ranks; ++rank) {
       Pace pace = Pace::from_word(random() >> (random() % 4 == 0 ? 0 : random() % 64));
-      if (round % 3 == 0) pace.reductions = random() % 2 == 0 ? 1 : UINT32_MAX;
+      if (round % 3 == 0) pace.reductions = random() % 2 == 0 ? 1 : INT32_MAX;
       if (round % 5 == 0) pace.copies = random() % 2 == 0 ? 0 : UINT32_MAX;
       if (round % 7 != 0) pace.reductions = std::max(pace.reductions, 1U);
+      if (round % 11 != 0) pace.counts = true;
       EXPECT_EQ(Pace::from_word(pace.word()).word(), pace.word());
       paces.push_back(pace);
     }
@@ -113,6 +132,9 @@ TEST(PaceMeter, TellsHowLongAMiBTakes) {
   EXPECT_EQ(meter.pace(1).copies, 160'000U);
   EXPECT_EQ(meter.pace(0).copies, 0U);
   EXPECT_EQ(meter.pace(0).reductions, 800'000U);
+  EXPECT_FALSE(meter.pace(2).counts);
+  meter.found_that_shares_pay(true);
+  EXPECT_TRUE(meter.pace(2).counts);
 }
 
 TEST(PaceMeter, FollowsWhatChangesAndForgetsCallsThatFailed) {
