@@ -145,6 +145,7 @@ class End final : public transport::tcp::LaneHandler, public BulkSource, public 
     const wire::Bulk bulk{.transfer = 1, .stripe = 0, .generation = 0, .offset = offset};
     return Frame{wire::header_of(bulk, {1, 1}, static_cast<std::uint32_t>(size)), base::ByteView(out_).subspan(offset, size), true};
   }
+  bool has_next() const override { return to_send_ > 0; }
 
   // Sink
   void take(base::ByteView bytes) override {

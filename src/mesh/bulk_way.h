@@ -50,6 +50,7 @@ class BulkWay final : public transport::BulkSource {
 
   // transport::BulkSource
   std::optional<Frame> next(std::size_t bytes_max) override;
+  bool has_next() const override { return !stripes_.empty(); }
 
  private:
   const Epoch epoch_;

@@ -188,7 +188,13 @@ Result<void> IncomingTransfers::Arrivals::on_frame_end(const wire::Header&) {
                              .generation = frame.generation,
                              .bytes = stripe->position - stripe->range.begin,
                              .final = stripe->complete()};
-  transfers_.control_.send(mark, incoming->owner.group);
+  // The sender of a collective's message that has more for this rank needs nothing but to know it some time: the next watermark takes this
+  // one along.
+  if (mark.final && incoming->owner.kind == wire::Kind::kCollective && incoming->bytes <= kHeldWatermarkBytesMax &&
+      transfers_.transfers_.size() > 1)
+    transfers_.control_.send_with_next(mark, incoming->owner.group);
+  else
+    transfers_.control_.send(mark, incoming->owner.group);
   if (!mark.final) return {};
   const auto found = transfers_.transfers_.find(frame.transfer);
   if (--found->second.incomplete > 0) return {};

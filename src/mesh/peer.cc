@@ -27,7 +27,7 @@ bool outlives_epoch(const wire::Header& header) {
 Peer::Peer(Rank rank, Surroundings surroundings)
     : rank_(rank),
       around_(surroundings),
-      control_lane_(around_.epoch),
+      control_lane_(around_.epoch, around_.lanes == nullptr ? nullptr : &around_.lanes->loop),
       link_way_(around_.epoch, around_.scratch,
                 [this] {
                   if (link_ != nullptr) link_->bulk_ready();
@@ -243,7 +243,7 @@ void Peer::revoke(const Error& verdict) {
 void Peer::leave(std::string_view text) {
   if (leaving_) return;
   leaving_ = text;
-  if (link_ != nullptr && control_lane_.empty()) link_->close(text);
+  if (link_ != nullptr && control_lane_.flush()) link_->close(text);
 }
 
 // A link that ends before the peer has used it was never one: the peer may open another.

@@ -92,6 +92,9 @@ class BulkSource {
   virtual ~BulkSource() = default;
   // At most `bytes_max` of payload: a multiple of kBulkBytes, and kBulkBytesMax or less.
   virtual std::optional<Frame> next(std::size_t bytes_max) = 0;
+
+  // Whether there is one now.
+  virtual bool has_next() const = 0;
 };
 
 struct LaneCounters {

@@ -56,6 +56,7 @@ class End : public transport::tcp::LaneHandler, public transport::tcp::LaneAccep
     sent += size;
     return Frame{wire::header_of(bulk, {1, 1}, static_cast<std::uint32_t>(size)), payload};
   }
+  bool has_next() const override { return sent < message_.size(); }
   void take(base::ByteView) override { ADD_FAILURE() << "it names a place"; }
   std::size_t place(std::size_t bytes, std::span<base::ByteSpan> regions) override {
     regions[0] = base::ByteSpan(received).subspan(got, bytes);

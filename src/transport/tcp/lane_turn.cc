@@ -15,6 +15,9 @@ namespace {
 // middle of a transfer has sent its next frame.
 constexpr int kIdlePollsMax = 64;
 
+// A turn's bytes are payload, and headers and tags come on top of it: 96 bytes for 64 KiB.
+constexpr std::size_t kOfHeadersAndTags = 256;
+
 // More turns than two buffers of the largest size hold: a peer that goes on sending does not keep us.
 constexpr int kDrainTurnsMax = 256;
 
@@ -110,7 +113,7 @@ std::size_t Lane::turn_bytes() const {
 
 bool Lane::receive() {
   std::array<iovec, RecordParser::kPlacesMax + 1> regions;
-  std::size_t budget = turn_bytes();
+  std::size_t budget = turn_bytes() + turn_bytes() / kOfHeadersAndTags;
   bool moved = false;
   while (budget > 0 && state_ != State::kEnded && !peer_ended_) {
     std::size_t wanted = 0;
@@ -194,7 +197,7 @@ bool Lane::transmit() {
       bytes += span.size();
     }
     // A frame and its header do not fill their last packet: that waits for the next frame if there is one.
-    held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_;
+    held_back_ = state_ == State::kOpen && source_ != nullptr && !source_waits_ && source_->has_next();
     const std::span<const iovec> all = std::span(regions).first(count);
     const Result<io::Transferred> written = held_back_ ? socket_->write_more(all) : socket_->write(all);
     if (!written) {

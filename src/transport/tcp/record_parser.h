@@ -37,8 +37,9 @@ class RecordParser {
   // Spans that a sink may name for one record. What is scattered more than that is decrypted in the buffer and taken from there.
   static constexpr std::size_t kPlacesMax = 8;
 
-  // What is read at once into the buffer: what the other end writes at once. Beyond this the buffer leaves the cache before it is opened.
-  static constexpr std::size_t kReadBytes = 256 * 1024;
+  // What is read at once into the buffer: what the other end writes at once, with its headers and tags, so that nothing of it is left for
+  // another read. Beyond this the buffer leaves the cache before it is opened.
+  static constexpr std::size_t kReadBytes = 260 * 1024;
   static_assert(kReadBytes >= wire::kRecordBytesMax + kRecordTagBytes);
 
   RecordParser(RecordKeys keys, bool plain, RecordSink& sink);

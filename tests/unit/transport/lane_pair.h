@@ -97,6 +97,7 @@ class LaneEndpoint : public tcp::LaneHandler, public tcp::LaneAcceptor, public B
     EXPECT_LE(current_.size(), bytes_max);
     return Frame{bulk_header(sent++, current_.size()), current_};
   }
+  bool has_next() const override { return !outgoing.empty(); }
   void spoil() { std::fill(current_.begin(), current_.end(), std::byte{0xee}); }
 
   // Sink

@@ -141,6 +141,7 @@ class Source : public BulkSource {
     at_ += size;
     return frame;
   }
+  bool has_next() const override { return at_ < bytes_.size(); }
 
  private:
   const std::vector<std::byte>& bytes_;

@@ -35,6 +35,7 @@ struct Source : BulkSource {
     at += size;
     return frame;
   }
+  bool has_next() const override { return at < bytes.size(); }
   std::uint64_t transfer;
   const std::vector<std::byte>& bytes;
   bool stays;
