@@ -175,6 +175,13 @@ void IncomingTransfers::Arrivals::placed(std::size_t bytes) {
   stripe->position += bytes;
 }
 
+// The sender of a collective's message that has more for this rank needs nothing but to know some time that this one is there: the next
+// watermark takes this one along. On the link itself acknowledgements do.
+bool IncomingTransfers::Arrivals::may_wait(const IncomingTransfer& incoming) const {
+  return way_ != kLinkWay && incoming.owner.kind == wire::Kind::kCollective && incoming.bytes <= kHeldWatermarkBytesMax &&
+         transfers_.transfers_.size() > 1;
+}
+
 Result<void> IncomingTransfers::Arrivals::on_frame_end(const wire::Header&) {
   IncomingTransfer* incoming = nullptr;
   if (!frame_) return {};
@@ -188,10 +195,7 @@ Result<void> IncomingTransfers::Arrivals::on_frame_end(const wire::Header&) {
                              .generation = frame.generation,
                              .bytes = stripe->position - stripe->range.begin,
                              .final = stripe->complete()};
-  // The sender of a collective's message that has more for this rank needs nothing but to know it some time: the next watermark takes this
-  // one along.
-  if (mark.final && incoming->owner.kind == wire::Kind::kCollective && incoming->bytes <= kHeldWatermarkBytesMax &&
-      transfers_.transfers_.size() > 1)
+  if (mark.final && may_wait(*incoming))
     transfers_.control_.send_with_next(mark, incoming->owner.group);
   else
     transfers_.control_.send(mark, incoming->owner.group);

@@ -22,8 +22,9 @@
 
 namespace nexar::mesh {
 
-// A way that bulk frames come by: 0 is the link, every life of a lane has a number of its own.
+// A way that bulk frames come by: the link, or a life of a lane, each of which has a number of its own.
 using WayNumber = std::uint64_t;
+inline constexpr WayNumber kLinkWay = 0;
 
 // Which bytes a grant ahead means.
 struct AheadOf {
@@ -80,6 +81,8 @@ class IncomingTransfers {
     void placed(std::size_t bytes) override;
 
    private:
+    bool may_wait(const IncomingTransfer& incoming) const;
+
     IncomingTransfers& transfers_;
     const WayNumber way_;
     std::optional<wire::Bulk> frame_;  // none when nobody wants it

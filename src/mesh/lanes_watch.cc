@@ -53,7 +53,7 @@ void Lanes::tick() {
     if (slot.ticket && now >= slot.offer_ends) fail(slot, fmt::format("rank {} did not connect in time", around_.peer));
     busy = busy || slot.ticket;
   }
-  if (std::exchange(move_due_, false) && open_lanes() > 0) around_.incoming.leave_way(0, kMoveBytesMin);
+  if (std::exchange(move_due_, false) && open_lanes() > 0) around_.incoming.leave_way(kLinkWay, kMoveBytesMin);
   if (busy) arm();
 }
 

@@ -190,7 +190,7 @@ class Peer final : public transport::LinkHandler {
   OutgoingTransfers outgoing_;
   IncomingTransfers incoming_;
   CallBodies bodies_{rank_, control_lane_, outgoing_, incoming_};
-  IncomingTransfers::Arrivals arrivals_{incoming_, 0};  // by the link
+  IncomingTransfers::Arrivals arrivals_{incoming_, kLinkWay};
   Lanes lanes_;
   std::unordered_map<std::uint64_t, MessageSink> messages_arriving_;  // of incoming transfers, those that are messages
   EarlyGroups early_groups_;

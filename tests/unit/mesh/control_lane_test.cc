@@ -128,13 +128,15 @@ TEST_F(ControlLaneTest, WithoutALoopNothingWaits) {
 
 // Of a collective's two messages from one peer the first one's last watermark goes with the second's; of other messages each at once.
 TEST_F(ControlLaneTest, WatermarksOfACollectiveLeaveTogether) {
-  for (const auto& [kind, bytes, wait] : {std::tuple{wire::Kind::kCollective, std::uint64_t{256}, true},
-                                          {wire::Kind::kCollective, kHeldWatermarkBytesMax + 1, false},
-                                          {wire::Kind::kPointToPoint, std::uint64_t{256}, false}}) {
+  constexpr WayNumber kLane = 7;
+  for (const auto& [way, kind, bytes, wait] : {std::tuple{kLane, wire::Kind::kCollective, std::uint64_t{256}, true},
+                                               {kLinkWay, wire::Kind::kCollective, std::uint64_t{256}, false},
+                                               {kLane, wire::Kind::kCollective, kHeldWatermarkBytesMax + 1, false},
+                                               {kLane, wire::Kind::kPointToPoint, std::uint64_t{256}, false}}) {
     Discarding sink;
     int done = 0;
     IncomingTransfers transfers(1, lane_);
-    IncomingTransfers::Arrivals arrivals(transfers, 0);
+    IncomingTransfers::Arrivals arrivals(transfers, way);
     const IncomingTransfer incoming{.owner = {5, kind, 9}, .bytes = bytes, .sink = &sink, .done = [&](const Result<void>&) { ++done; }};
     const std::uint64_t first = transfers.grant_ahead({9, 0, 1}, incoming);
     const std::uint64_t second = transfers.grant_ahead({9, 1, 1}, incoming);
