@@ -51,10 +51,9 @@ struct LaneEnvironment {
   std::function<Result<std::unique_ptr<transport::tcp::Lane>>(const io::Address&, const wire::LaneTicket&, transport::tcp::LaneKeys,
                                                               transport::tcp::LaneHandler&)>
       connect{};
-  bool plain = false;                       // payloads in clear
-  bool forced = false;                      // opened with the link, and for every bulk byte
-  std::uint64_t bytes_min = kLaneBytesMin;  // of a transfer that goes by them, unless forced
-  std::uint16_t count = 2;                  // lanes to each peer, at most kLowersFirstLane
+  bool plain = false;       // payloads in clear
+  bool forced = false;      // opened with the link, and for every bulk byte
+  std::uint16_t count = 2;  // lanes to each peer, at most kLowersFirstLane
   // Of which so many carry something; the others are there for when one of them dies. Two sockets that share a line lose more packets than
   // one, and one thread does the work of both.
   std::uint16_t carrying = 1;

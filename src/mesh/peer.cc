@@ -43,7 +43,7 @@ Peer::Peer(Rank rank, Surroundings surroundings)
   });
   outgoing_.set_wanted([this] { lanes_.want(); });
   incoming_.set_wanted([this] { lanes_.want(); });
-  if (around_.lanes != nullptr) outgoing_.set_lane_bytes_min(around_.lanes->forced ? 0 : around_.lanes->bytes_min);
+  if (around_.lanes != nullptr) outgoing_.set_lane_bytes_min(around_.lanes->forced ? 0 : kLaneBytesMin);
 }
 
 void Peer::attach(transport::Link& link, const EagerLimits& limits) {

@@ -37,9 +37,6 @@ static_assert(wire::kBulkBytes % kTransferAlignment == 0 && wire::kRecordBytesMa
 // From here on a transfer goes by TCP lanes where there are some: below, the link's own bytes are as fast.
 inline constexpr std::uint64_t kLaneBytesMin = 64u << 10;
 
-// The same where ranks outnumber the cores of their host: each socket more is one more that a thread is woken for.
-inline constexpr std::uint64_t kCrowdedLaneBytesMin = 1u << 20;
-
 // Less than this is not worth a stripe of its own.
 inline constexpr std::uint64_t kStripeBytesMin = 1u << 20;
 

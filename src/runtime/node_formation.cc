@@ -28,7 +28,6 @@ Result<void> NodeCore::form(Rank rank, cluster::View view) {
     core_share_ = cluster::core_share(view_, rank_, {std::max(io::host().cores, 1), io::online_cores()});
     engine_->set_core_share(core_share_);
     log_.debug("runtime", "how threads wait follows from the cores", {{"crowded", core_share_.crowded}, {"spins", core_share_.spins}});
-    if (lanes_ && core_share_.crowded) lanes_->bytes_min = mesh::kCrowdedLaneBytesMin;
     mesh_ = std::make_unique<mesh::Mesh>(rank_, size(), view_.epoch, mesh_events(), mesh::EagerLimits{}, lanes_ ? &*lanes_ : nullptr);
     const rpc::PeerLimits peer_limits{config_.rpc_calls_per_peer, config_.rpc_bytes_per_peer};
     rpc_ = std::make_unique<rpc::Service>(*loop_, *mesh_,
