@@ -11,21 +11,12 @@
 
 #include "held_link.h"
 #include "io/epoll_loop.h"
+#include "io/turned_clock.h"
 #include "mesh/incoming_transfers.h"
 #include "wire/transfer_messages.h"
 
 namespace nexar::mesh {
 namespace {
-
-class TurnedClock : public io::Clock {
- public:
-  base::Time now() const override { return now_; }
-  std::chrono::sys_seconds wall() const override { return {}; }
-  void pass(base::Duration time) { now_ += time; }
-
- private:
-  base::Time now_{std::chrono::hours(1)};
-};
 
 class Discarding final : public TransferSink {
   void take(std::uint64_t, base::ByteView) override {}
@@ -53,7 +44,7 @@ class ControlLaneTest : public testing::Test {
   }
 
   using Numbers = std::vector<std::uint64_t>;
-  TurnedClock clock_;
+  test::TurnedClock clock_;
   std::unique_ptr<io::EpollLoop> loop_ = io::EpollLoop::open(clock_).value();
   HeldLink link_;
   ControlLane lane_{1, loop_.get()};

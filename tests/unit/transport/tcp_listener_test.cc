@@ -1,17 +1,11 @@
 // Strangers at the port of the TCP lanes, in virtual time.
 #include <algorithm>
 
+#include "io/turned_clock.h"
 #include "transport/lane_pair.h"
 
 namespace nexar::transport::test {
 namespace {
-
-class ManualClock : public io::Clock {
- public:
-  base::Time now() const override { return time; }
-  std::chrono::sys_seconds wall() const override { return {}; }
-  base::Time time{std::chrono::seconds(1)};
-};
 
 class ListenerTest : public LaneTest {
  protected:
@@ -55,15 +49,15 @@ class ListenerTest : public LaneTest {
     }
   }
 
-  ManualClock clock;
+  nexar::test::TurnedClock clock;
 };
 
 TEST_F(ListenerTest, ClosesASilentStrangerAfterThreeSeconds) {
   io::StreamSocket silent = stranger();
-  clock.time += tcp::kHelloTimeout - std::chrono::milliseconds(1);
+  clock.pass(tcp::kHelloTimeout - std::chrono::milliseconds(1));
   loop->turn(base::Duration::zero());
   EXPECT_EQ(listener->pending(), 1u);
-  clock.time += std::chrono::milliseconds(1);
+  clock.pass(std::chrono::milliseconds(1));
   loop->turn(base::Duration::zero());
   EXPECT_EQ(listener->pending(), 0u);
   EXPECT_EQ(listener->counters().timed_out, 1u);
@@ -77,11 +71,11 @@ TEST_F(ListenerTest, GivesNoMoreTimeToWhoSendsByteByByte) {
   const wire::LaneTicket known = ticket(1);
   for (int i = 0; i < 5; ++i) {
     send(slow, base::ByteView(known).subspan(static_cast<std::size_t>(i), 1));
-    clock.time += std::chrono::milliseconds(500);
+    clock.pass(std::chrono::milliseconds(500));
     loop->turn(base::Duration::zero());
   }
   EXPECT_EQ(listener->pending(), 1u);
-  clock.time += std::chrono::milliseconds(500);
+  clock.pass(std::chrono::milliseconds(500));
   loop->turn(base::Duration::zero());
   EXPECT_EQ(listener->pending(), 0u);
 }
@@ -161,7 +155,7 @@ TEST_F(ListenerTest, ServesALaneAmongFloodsOfGarbage) {
   client.queue(payload);
   turn_until([&] { return server.whole == 1; });
   expect_frames(server, {payload});
-  clock.time += tcp::kHelloTimeout;
+  clock.pass(tcp::kHelloTimeout);
   turn_until([&] { return listener->pending() == 0; });
   EXPECT_EQ(listener->pending(), 0u);
 }

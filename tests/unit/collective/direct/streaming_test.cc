@@ -12,6 +12,7 @@
 
 #include "cases.h"
 #include "direct_world.h"
+#include "io/turned_clock.h"
 
 namespace nexar::test {
 namespace {
@@ -22,16 +23,6 @@ using collective::direct::Outcome;
 using collective::direct::Streaming;
 using collective::direct::Way;
 using std::chrono::microseconds;
-
-class TurnedClock : public io::Clock {
- public:
-  base::Time now() const override { return now_; }
-  std::chrono::sys_seconds wall() const override { return {}; }
-  void pass(base::Duration time) { now_ += time; }
-
- private:
-  base::Time now_{};
-};
 
 class StreamingTest : public testing::Test {
  protected:
