@@ -39,15 +39,15 @@ std::span<const base::ByteSpan> RecordParser::wanted() {
 }
 
 std::span<const base::ByteSpan> RecordParser::wanted_plain() {
-  NEXAR_ASSERT(buffered() < kSealedHeaderBytes, "what is read is used up but for a part of a header");
-  std::size_t count = 0;
-  if (in_payload_) {
-    count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
-    places_ = count > 0;
-    if (places_) placed_ = left_;
+  NEXAR_ASSERT(in_payload_ ? buffered() == 0 : buffered() < kSealedHeaderBytes, "what is read is used up but for a part of a header");
+  if (!in_payload_) {
+    wanted_[0] = buffer_.subspan(end_, kSealedHeaderBytes - end_);
+    return std::span(wanted_).first(1);
   }
-  wanted_[count++] = places_ ? buffer_.subspan(end_, kSealedHeaderBytes - end_) : buffer_.subspan(end_);
-  return std::span(wanted_).first(count);
+  std::size_t count = to_ == nullptr ? 0 : to_->place(left_, std::span(wanted_).first(kPlacesMax));
+  if (count > 0) placed_ = left_;
+  wanted_[count] = buffer_.first(std::min(buffer_.size(), left_ - placed_ + kSealedHeaderBytes));
+  return std::span(wanted_).first(count + 1);
 }
 
 Result<void> RecordParser::received(std::size_t bytes) {
@@ -117,21 +117,10 @@ Result<void> RecordParser::open_payload(std::size_t bytes) {
 }
 
 Result<void> RecordParser::deliver_plain() {
-  base::ByteView bytes = buffer_.subspan(begin_, std::min(left_, buffered()));
+  const base::ByteView bytes = buffer_.subspan(begin_, std::min(left_, buffered()));
   begin_ += bytes.size();
   left_ -= bytes.size();
-  const std::size_t places = to_ == nullptr ? 0 : to_->place(bytes.size(), std::span(wanted_).first(kPlacesMax));
-  places_ = places > 0;
-  if (places_) {
-    const std::size_t all = bytes.size();
-    for (const base::ByteSpan place : std::span(wanted_).first(places)) {
-      std::memcpy(place.data(), bytes.data(), place.size());
-      bytes = bytes.subspan(place.size());
-    }
-    to_->placed(all);
-  } else if (to_ != nullptr) {
-    to_->take(bytes);
-  }
+  if (to_ != nullptr) to_->take(bytes);
   return left_ == 0 ? end_payload() : Result<void>();
 }
 

@@ -3,9 +3,8 @@
 //   encrypted   the kernel copies into the buffer, the cipher writes to the sink's memory, or in place before a sink takes them
 //   plain       the kernel copies to the sink's memory, or into the buffer before a sink takes them
 //
-// Of a plain lane whose sinks name places it asks for no bytes past the header after the frame that it is in, so that no payload is in the
-// buffer that should be elsewhere. Where sinks take what they get, as reductions do, it reads on into the buffer, several frames at once; a
-// frame among them that does have a place is copied there.
+// Of a plain lane it asks for no bytes past the header after the frame that it is in, so that no payload is in the buffer that should be
+// elsewhere. Frames there are as large as the buffer.
 //
 // Thread: engine. Owned by its lane.
 #pragma once
@@ -80,7 +79,6 @@ class RecordParser {
   Sink* to_ = nullptr;
   std::size_t left_ = 0;    // of its payload
   std::size_t placed_ = 0;  // plain: bytes at the front of wanted() that are in the sink's memory
-  bool places_ = true;      // plain: the last payload had a place, and so has the next one, most likely
 
   std::array<base::ByteSpan, kPlacesMax + 1> wanted_;
 };
