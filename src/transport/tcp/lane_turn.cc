@@ -15,8 +15,12 @@ namespace {
 // middle of a transfer has sent its next frame.
 constexpr int kIdlePollsMax = 64;
 
-// A turn's bytes are payload, and headers and tags come on top of it: 96 bytes for 64 KiB.
+// A turn's bytes are payload, and headers and tags come on top of it.
 constexpr std::size_t kOfHeadersAndTags = 256;
+constexpr std::size_t kFrameOverhead = kSealedHeaderBytes + wire::kBulkBytes / wire::kRecordBytesMax * kRecordTagBytes;
+static_assert(wire::kBulkBytes / kOfHeadersAndTags >= kFrameOverhead);
+static_assert(RecordParser::kReadBytes >= RecordWriter::kFramesPerWrite * (wire::kBulkBytes + kFrameOverhead),
+              "one read takes what one write brings");
 
 // More turns than two buffers of the largest size hold: a peer that goes on sending does not keep us.
 constexpr int kDrainTurnsMax = 256;

@@ -4,7 +4,7 @@
 //   plain       the kernel copies to the sink's memory, or into the buffer before a sink takes them
 //
 // Of a plain lane it asks for no bytes past the header after the frame that it is in, so that no payload is in the buffer that should be
-// elsewhere. Frames there are as large as the buffer.
+// elsewhere. The largest frames there nearly fill the buffer.
 //
 // Thread: engine. Owned by its lane.
 #pragma once

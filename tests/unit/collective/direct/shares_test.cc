@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "collective/direct/pace.h"
+#include "collective/direct/pattern.h"
 #include "direct_world.h"
 #include "reduce/reducer.h"
 
@@ -19,10 +20,12 @@ namespace {
 
 using collective::direct::Call;
 using collective::direct::kRanksMax;
+using collective::direct::Layout;
 using collective::direct::Outcome;
 using collective::direct::Pace;
 using collective::direct::PaceMeter;
 using collective::direct::Part;
+using collective::direct::Pattern;
 using collective::direct::Shares;
 using std::chrono::microseconds;
 
@@ -117,6 +120,25 @@ TEST(Shares, CoverEverythingWhateverIsTold) {
     shares.go_by(paces);
     counts_of(shares, ranks, random() % 600'000, std::uint64_t{1} << random() % 7);
   }
+}
+
+// While shares may go by pace two rounds are copied whole: with few ranks and few rounds that is more than is gained.
+TEST(Shares, GoByPaceInLargeReductionsOnly) {
+  const auto go_by_pace = [](OperationId operation, Rank ranks, std::uint64_t bytes) {
+    Call call;
+    call.operation = operation;
+    call.count = bytes / sizeof(float);
+    call.type = DataType::kF32;
+    call.op = ReduceOp::kSum;
+    return Pattern(call, 0, Layout(ranks, collective::direct::kSlotBytes), {}).shares_by_pace;
+  };
+  EXPECT_TRUE(go_by_pace(OperationId::kAllReduce, 8, kMiB / 4));
+  EXPECT_TRUE(go_by_pace(OperationId::kReduce, 16, 64 * kMiB));
+  EXPECT_FALSE(go_by_pace(OperationId::kAllReduce, 8, kMiB / 4 - 64)) << "small";
+  EXPECT_FALSE(go_by_pace(OperationId::kAllReduce, 4, kMiB)) << "an eighth in vain";
+  EXPECT_TRUE(go_by_pace(OperationId::kAllReduce, 4, 2 * kMiB));
+  EXPECT_FALSE(go_by_pace(OperationId::kAllReduce, 2, 16 * kMiB)) << "one stage";
+  EXPECT_FALSE(go_by_pace(OperationId::kReduceScatter, 8, 16 * kMiB)) << "blocks are whose they are";
 }
 
 TEST(PaceMeter, TellsHowLongAMiBTakes) {
