@@ -20,9 +20,10 @@ function(nexar_precompile target kind)
                                 PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   elseif(kind STREQUAL layers OR kind STREQUAL tool_layers)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # Those that include themselves for each kind of CPU, and those with names of their own that others have too.
+    # Those that include themselves for each kind of CPU, those with names of their own that others have too, and the one with the
+    # kernel's form of a header of the C library.
     set(alone buffer_pool.cc float_kernels.cc frame_type.cc group_compressed.cc half_kernels.cc integer_kernels.cc quarter_kernels.cc record_writer.cc reduce_op.cc
-              seed.cc select_kernels.cc shared_memory.cc)
+              seed.cc select_kernels.cc shared_memory.cc stream_path.cc)
     set_source_files_properties(${alone} tcp/record_writer.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   target_link_libraries(${target} PRIVATE fmt::fmt)  # what is defined for one must be for all

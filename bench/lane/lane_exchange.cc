@@ -40,7 +40,7 @@ using transport::tcp::Listener;
 using transport::tcp::Side;
 
 constexpr char kHelp[] =
-    "usage: lane_exchange [--plain] [--take] [--spin] [--oneway] [--bytes N] [--iters N] [--warmup N] [--turn-bytes N] [--buffers N]\n"
+    "usage: lane_exchange [--plain] [--take] [--spin] [--oneway] [--bytes N] [--iters N] [--warmup N] [--turn-bytes N] [--send-buffer N]\n"
     "                     [--netns-server NAME --netns-client NAME --address IP] [--json]\n"
     "--take: the sink takes bytes instead of naming their place, as a reduction does\n";
 
@@ -249,8 +249,8 @@ Options parse(int argc, char** argv) {
       options.warmup = static_cast<int>(number());
     else if (word == "--turn-bytes")
       options.lane.turn_bytes = number();
-    else if (word == "--buffers")
-      options.lane.socket_buffer_bytes = number();
+    else if (word == "--send-buffer")
+      options.lane.send_buffer_bytes = number();
     else if (word == "--netns-server")
       options.server_namespace = value();
     else if (word == "--netns-client")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from places import run, wire_of
 
-PLACES = ["loopback", "veth9000", "veth1500", "10gbit", "10gbit9000", "1gbit"]
+PLACES = ["loopback", "veth9000", "veth1500", "10gbit", "10gbit9000", "1gbit", "20ms"]
 LARGE = 64 << 20
-ITERATIONS = {"1gbit": 2}  # of 64 MiB; 8 elsewhere
+ITERATIONS = {"1gbit": 2, "20ms": 2}  # of 64 MiB; 8 elsewhere
 
 
 def row(output):

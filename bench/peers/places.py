@@ -7,10 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 WIRE_BURST = {"1gbit": "64k"}  # of the token bucket; 128k at other rates
 LOSS_STEPS = 10000
+LONG_WIRE_MTU = 9000
+LONG_WIRE_QUEUE = 20000  # packets: the relay is slower than who sends, and nothing is to be lost
 
 
 def run(*command):
@@ -135,7 +139,33 @@ class Wire(Namespaces):
         return ["--netns-server", self.names[0], "--netns-client", self.names[1], "--address", "10.78.0.1"]
 
 
+class LongWire(Wire):
+    """A cable with a round trip of so many milliseconds and without a limit but the relay's own, some hundred megabytes a second."""
+
+    def __init__(self, round_trip):
+        super().__init__(mtu=LONG_WIRE_MTU)
+        self.round_trip = round_trip
+        self.label = f"wire of {round_trip} ms"
+        self.relay = None
+
+    def connect(self):
+        relay = Path(__file__).with_name("delay.py")
+        self.relay = subprocess.Popen([sys.executable, relay, *self.names, "--round-trip", str(self.round_trip)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE)
+        if self.relay.stdout.readline() != b"ready\n":
+            raise SystemExit("the relay of the long cable did not start")
+        for name, address in self.hosts():
+            run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            run("ip", "-n", name, "link", "set", "eth0", "mtu", self.mtu, "txqueuelen", LONG_WIRE_QUEUE, "up")
+
+    def __exit__(self, *what):
+        if self.relay:
+            self.relay.kill()
+            self.relay.wait()
+        super().__exit__(*what)
+
+
 def wire_of(place):
     """The cables that have names."""
     return {"veth9000": Wire(mtu=9000), "veth1500": Wire(), "10gbit": Wire(rate="10gbit"), "10gbit9000": Wire(mtu=9000, rate="10gbit"),
-            "1gbit": Wire(rate="1gbit")}[place]
+            "1gbit": Wire(rate="1gbit"), "20ms": LongWire(20)}[place]

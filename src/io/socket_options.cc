@@ -14,9 +14,12 @@
 namespace nexar::io {
 namespace {
 
+int value_of(std::size_t bytes) { return static_cast<int>(std::min<std::size_t>(bytes, INT_MAX / 2)); }  // the kernel doubles it
+
 void set_buffer(int fd, int forced, int plain, std::size_t bytes) {
-  const int value = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX / 2));  // the kernel doubles it
-  if (!set_option(fd, SOL_SOCKET, forced, value)) set_option(fd, SOL_SOCKET, plain, value);
+  if (set_option(fd, SOL_SOCKET, forced, value_of(bytes))) return;
+  set_option(fd, SOL_SOCKET, plain, value_of(bytes));
+  set_option(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
 }
 
 // The kernel counts its own bookkeeping with the data and therefore shows twice what was asked for.
@@ -35,6 +38,7 @@ std::optional<int> get_option(int fd, int level, int name) {
 
 void set_receive_buffer(int fd, std::size_t bytes) { set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes); }
 void set_send_buffer(int fd, std::size_t bytes) { set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes); }
+bool widen_send_buffer(int fd, std::size_t bytes) { return set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, value_of(bytes)); }
 std::size_t receive_buffer(int fd) { return get_buffer(fd, SO_RCVBUF); }
 std::size_t send_buffer(int fd) { return get_buffer(fd, SO_SNDBUF); }
 

@@ -17,9 +17,13 @@ bool set_option(int fd, int level, int name, int value);
 // Reads one; nothing, with errno, when the kernel does not know it.
 std::optional<int> get_option(int fd, int level, int name);
 
-// Asks for buffers of that many bytes, beyond the limit of the host when the process is allowed to; what is granted is less otherwise.
+// Asks for buffers of that many bytes, beyond the limit of the host when the process is allowed to; what is granted is less otherwise, and
+// the kernel may go on from there by itself, as it does for streams.
 void set_receive_buffer(int fd, std::size_t bytes);
 void set_send_buffer(int fd, std::size_t bytes);
+
+// Beyond the limit of the host; false when that is not allowed, and then nothing has changed.
+bool widen_send_buffer(int fd, std::size_t bytes);
 
 // What was granted, in the measure in which it was asked for.
 std::size_t receive_buffer(int fd);

@@ -125,6 +125,8 @@ std::string StreamSocket::congestion_control() const {
 void StreamSocket::resize_receive_buffer(std::size_t bytes) { set_receive_buffer(fd(), bytes); }
 void StreamSocket::resize_send_buffer(std::size_t bytes) { set_send_buffer(fd(), bytes); }
 
+bool StreamSocket::widen_send_buffer(std::size_t bytes) { return io::widen_send_buffer(fd(), bytes); }
+
 bool StreamSocket::use_congestion_control(std::string_view name) {
   return setsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }

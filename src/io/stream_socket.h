@@ -118,6 +118,13 @@ class StreamSocket {
   void resize_send_buffer(std::size_t bytes);
   bool use_congestion_control(std::string_view name);
 
+  // Sends from a buffer of that many bytes, whatever the host's limit is; false when that is not permitted, and nothing has changed.
+  bool widen_send_buffer(std::size_t bytes);
+
+  // TCP: what is on its way when the path is just full, by the rate at which the peer got bytes lately and the shortest round trip; 0 when
+  // the kernel does not know.
+  std::size_t path_bytes() const;
+
   // Bytes that the kernel keeps because the peer has not acknowledged them; 0 when it does not say.
   std::size_t unacknowledged_bytes() const;
   int fd() const { return fd_.get(); }

@@ -1,14 +1,21 @@
 // TCP lanes between network namespaces: losses, firewalls, cuts.
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "command.h"
 #include "io/epoll_loop.h"
 #include "io/network_namespace.h"
 #include "namespaces.h"
@@ -78,6 +85,31 @@ class End : public transport::tcp::LaneHandler, public transport::tcp::LaneAccep
   std::unique_ptr<Lane> lane;
 };
 
+// A second cable between the two namespaces, with a round trip of 20 ms; closed with its standard input.
+class LongCable {
+ public:
+  explicit LongCable(const Namespaces& net)
+      : relay_(popen(("python3 " NEXAR_DELAY " " + net.name(0) + " " + net.name(1) + " --round-trip 20 --device far0").c_str(), "w")) {
+    for (int i = 0; i < 2; ++i) {
+      const auto ip = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"ip", "-n", net.name(i)});
+        return run_command(words);
+      };
+      for (int tries = 0; tries < 500 && !ip({"addr", "add", address(i).host() + "/24", "dev", "far0"}); ++tries)
+        std::this_thread::sleep_for(10ms);  // until the relay has made it
+      ip({"link", "set", "far0", "mtu", "9000", "txqueuelen", "20000", "up"}).value();
+    }
+  }
+  ~LongCable() { pclose(relay_); }
+  LongCable(const LongCable&) = delete;
+  LongCable& operator=(const LongCable&) = delete;
+
+  static io::Address address(int i) { return io::Address::parse(i == 0 ? "10.79.0.1:0" : "10.79.0.2:0").value(); }
+
+ private:
+  FILE* const relay_;
+};
+
 class LaneNetworkTest : public testing::Test {
  protected:
   LaneNetworkTest() : loop(io::EpollLoop::open().value()), message(16u << 20) {
@@ -96,9 +128,10 @@ class LaneNetworkTest : public testing::Test {
   }
 
   // Namespace 0 listens, namespace 1 connects.
-  void open(End& server, End& client, transport::tcp::LaneOptions options = {}) {
+  void open(End& server, End& client, const transport::tcp::LaneOptions& options = {}) { open(net->v4(0), server, client, options); }
+  void open(const io::Address& at, End& server, End& client, const transport::tcp::LaneOptions& options = {}) {
     const auto listening = [&]() -> Result<void> {
-      listener = Listener::open(*loop, net->v4(0), options).value();
+      listener = Listener::open(*loop, at, options).value();
       return listener->expect({}, keys(Side::kListens), server);
     };
     ASSERT_TRUE(io::in_network_namespace(net->path(0), listening));
@@ -128,6 +161,22 @@ TEST_F(LaneNetworkTest, CarriesBothWaysIntactWhenOnePacketOfAHundredIsLost) {
   run_until([&] { return (server.complete() && client.complete()) || server.end || client.end; });
   EXPECT_TRUE(server.received == message);
   EXPECT_TRUE(client.received == message);
+}
+
+TEST_F(LaneNetworkTest, HasMoreOnItsWayWhereThePathIsLong) {
+  if (access("/dev/net/tun", R_OK | W_OK) != 0) GTEST_SKIP() << "there is no /dev/net/tun";
+  const LongCable cable(*net);
+  End server(message);
+  End client(message);
+  const transport::tcp::LaneOptions options;
+  open(LongCable::address(0), server, client, options);
+  std::size_t most = 0;
+  run_until([&] {
+    if (client.ready && !client.end) most = std::max(most, client.lane->counters().bytes_in_kernel);
+    return (server.complete() && client.complete()) || server.end || client.end;
+  });
+  EXPECT_TRUE(server.received == message);
+  EXPECT_GT(most, 4 * options.send_buffer_bytes) << "the kernel takes twice what it is asked for, and no more";
 }
 
 TEST_F(LaneNetworkTest, SaysThatTcpIsDroppedWhenTheTimeIsOver) {

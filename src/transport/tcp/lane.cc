@@ -28,8 +28,7 @@ wire::Header header_of_record(wire::FrameType type, const wire::LaneName& name) 
 Result<std::unique_ptr<Lane>> Lane::connect(io::Loop& loop, const io::Address& to, const wire::LaneTicket& ticket, LaneKeys keys,
                                             LaneHandler& handler, const Options& options) {
   io::StreamOptions stream{.local = options.local};
-  stream.receive_buffer_bytes = options.socket_buffer_bytes;
-  stream.send_buffer_bytes = options.socket_buffer_bytes;
+  stream.receive_buffer_bytes = options.receive_buffer_bytes;
   Result<io::StreamSocket> socket = io::StreamSocket::connect(to, stream);
   if (!socket) return std::move(socket).error();
   std::unique_ptr<Lane> lane(new Lane(loop, *std::move(socket), std::move(keys), options, State::kConnecting));
@@ -44,8 +43,7 @@ Result<std::unique_ptr<Lane>> Lane::connect(io::Loop& loop, const io::Address& t
 
 std::unique_ptr<Lane> Lane::accept(io::Loop& loop, io::StreamSocket socket, LaneKeys keys, const Options& options) {
   std::unique_ptr<Lane> lane(new Lane(loop, std::move(socket), std::move(keys), options, State::kOpen));
-  lane->socket_->resize_receive_buffer(options.socket_buffer_bytes);
-  lane->socket_->resize_send_buffer(options.socket_buffer_bytes);
+  lane->socket_->resize_receive_buffer(options.receive_buffer_bytes);
   lane->prepare_socket();
   lane->say_hello();
   return lane;
@@ -57,6 +55,7 @@ Lane::Lane(io::Loop& loop, io::StreamSocket socket, LaneKeys keys, const Options
       peer_(socket_->peer()),
       terms_(keys.terms),
       options_(options),
+      send_buffer_((terms_.plain ? 2 : 1) * options.send_buffer_bytes),
       state_(state),
       writer_(std::move(keys.seal), terms_.plain),
       parser_(std::move(keys.open), terms_.plain, *this),
@@ -76,6 +75,7 @@ void Lane::start(LaneHandler& handler) {
 }
 
 void Lane::prepare_socket() {
+  socket_->resize_send_buffer(send_buffer_);
   if (!socket_->congestion_control().starts_with("bbr")) return;
   for (const std::string_view name : kCongestionControls)
     if (socket_->use_congestion_control(name)) return;

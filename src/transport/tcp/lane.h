@@ -36,7 +36,12 @@ struct LaneOptions {
   std::size_t turn_bytes = 256 * 1024;
 
   // Less than 4 MiB leaves a 64 MiB exchange waiting for the other end's turn; the kernel gives what it may.
-  std::size_t socket_buffer_bytes = 8 * 1024 * 1024;
+  std::size_t receive_buffer_bytes = 8 * 1024 * 1024;
+
+  // What a lane sends from at first, twice as much where nothing is sealed, and what that may grow to where the path holds more. More than
+  // the path holds waits in a queue of the line, comes out of it cold, or is lost there.
+  std::size_t send_buffer_bytes = 256 * 1024;
+  std::size_t send_buffer_bytes_max = 8 * 1024 * 1024;
 
   base::Duration connect_timeout = std::chrono::seconds(3);  // until the listening end has said hello
   base::Duration close_timeout = std::chrono::seconds(3);    // without progress after close()
@@ -125,6 +130,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   void cut();
   bool transmit();
   bool fill(std::size_t bytes);
+  void widen();
   std::size_t turn_bytes() const;
   void finish_connecting();
 
@@ -144,6 +150,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   const std::string peer_;
   const LaneTerms terms_;
   const Options options_;
+  std::size_t send_buffer_;  // what was asked for, and may still be more
   State state_;
   LaneHandler* handler_ = nullptr;
   BulkSource* source_ = nullptr;
@@ -159,6 +166,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   bool working_ = false;
   bool receives_next_ = true;
   bool write_blocked_ = false;
+  std::uint64_t widened_at_ = 0;  // bytes sent when the path was last looked at
   bool held_back_ = false;  // the kernel waits for more before it sends the last packet
   bool ready_due_ = false;
   bool closed_here_ = false;

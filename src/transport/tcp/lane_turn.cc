@@ -189,6 +189,15 @@ bool Lane::fill(std::size_t bytes) {
   return !writer_.empty();
 }
 
+// The kernel has all that it takes, nearly twice the bytes that it was asked for. If so many are always on their way, the path may hold more.
+void Lane::widen() {
+  if (send_buffer_ >= options_.send_buffer_bytes_max || counters_.bytes_sent - widened_at_ < send_buffer_) return;
+  widened_at_ = counters_.bytes_sent;
+  if (socket_->path_bytes() < send_buffer_ + send_buffer_ / 2) return;
+  const std::size_t wider = std::min(2 * send_buffer_, options_.send_buffer_bytes_max);
+  send_buffer_ = socket_->widen_send_buffer(wider) ? wider : options_.send_buffer_bytes_max;  // the kernel may do so by itself
+}
+
 bool Lane::transmit() {
   std::size_t budget = turn_bytes();
   bool moved = false;
@@ -215,6 +224,7 @@ bool Lane::transmit() {
     if (sent < bytes) {
       writer_.settle();
       set_write_interest(true);
+      widen();
     }
   }
   if (state_ != State::kEnded && writer_.empty() && (source_ == nullptr || source_waits_) && std::exchange(held_back_, false))

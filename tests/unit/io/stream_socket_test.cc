@@ -169,6 +169,29 @@ TEST(StreamSocket, TakesItsOptionsAndHandsThemToWhatIsAccepted) {
   EXPECT_NE(unknown.error().sentence().find("wishful"), std::string::npos);
 }
 
+TEST(StreamSocket, SendsFromAWiderBufferWherePermitted) {
+  Connection c = tcp(Address::loopback_v4(0), {.send_buffer_bytes = 100'000});
+  const std::size_t before = c.client.send_buffer_bytes();
+  if (c.client.widen_send_buffer(20'000'000))
+    EXPECT_EQ(c.client.send_buffer_bytes(), 20'000'000u);
+  else
+    EXPECT_EQ(c.client.send_buffer_bytes(), before);
+}
+
+TEST(StreamSocket, KnowsWhatItsPathHoldsWhenSomethingWentAlongIt) {
+  Connection c = tcp(Address::loopback_v4(0), {});
+  std::vector<std::byte> bytes(1 << 20);
+  std::size_t received = 0;
+  for (int i = 0; i < 64; ++i) {
+    (void)c.client.write(bytes).value();
+    received += c.server.read(bytes).value().bytes;
+  }
+  ASSERT_GT(received, 0u);
+  EXPECT_GT(c.client.path_bytes(), 0u);
+  EXPECT_LT(c.client.path_bytes(), std::size_t{1} << 30) << "a loopback is short";
+  EXPECT_EQ(StreamSocket::pair().value().first.path_bytes(), 0u) << "only TCP measures";
+}
+
 TEST(StreamSocket, ComesFromTheAddressItIsTold) {
   StreamListener listener = StreamListener::listen(Address::loopback_v4(0)).value();
   const StreamOptions options{.local = Address::parse("127.0.0.9:0").value()};

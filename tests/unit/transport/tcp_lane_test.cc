@@ -43,7 +43,7 @@ TEST_P(LaneKinds, CarriesFramesBothWaysIntactAndInOrder) {
 }
 
 TEST_P(LaneKinds, GivesTheCallerItsMemoryBackAlsoWhenTheSocketIsFull) {
-  options.socket_buffer_bytes = 16 * 1024;  // every frame is too long for it
+  options.receive_buffer_bytes = options.send_buffer_bytes = options.send_buffer_bytes_max = 16 * 1024;  // every frame is too long for it
   listener = tcp::Listener::open(*loop, io::Address::loopback_v4(0), options).value();
   connect();
   const std::vector<Bytes> there = payloads(1);
