@@ -1,4 +1,5 @@
-// What the kernel has measured of a TCP path. Apart from the rest of the socket: the C library's header knows an older form of the structure.
+// What the kernel has measured of a TCP path. Apart from the rest of the socket: the C library's header knows an older form of the
+// structure.
 #include <cstddef>
 #include <cstdint>
 

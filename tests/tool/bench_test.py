@@ -73,6 +73,8 @@ class Bench(unittest.TestCase):
         for op in ("all_reduce", "all_gather_bytes", "scan"):
             row, = self.rows(op, "-n", "3", "--bytes", "100K", "--in-flight", "5", "--iters", "2", "--check")
             self.assertEqual((row["op"], row["in_flight"], row["wrong"]), (op, 5, 0))
+            row, = self.rows(op, "-n", "3", "--bytes", "100K", "--in-sequence", "5", "--iters", "2", "--check")
+            self.assertEqual((row["op"], "in_flight" in row, row["wrong"]), (op, False, 0))
 
     def test_the_transport_is_what_was_asked_for(self):
         rows = self.rows("broadcast", "-n", "2", "--bytes", "8", "--iters", "2", "--transport", "quic")

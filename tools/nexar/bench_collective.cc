@@ -2,6 +2,7 @@
 //
 // The ranks are processes that are started here as `nexar run` does; or, when the environment names a seed and no number of ranks is given,
 // this process is one rank of the world that it joins. bench/timing.h says how time is taken, bench/values.h how results are checked.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,7 @@ struct Options {
   std::string algorithm;
   std::size_t iterations = 0;
   std::size_t in_flight = 1;
+  std::size_t in_sequence = 1;
   std::chrono::nanoseconds time{};
   Rank root = 0;
   std::string json;
@@ -121,13 +123,15 @@ bench::Block from_shared(std::size_t bytes) {
 }
 
 bench::Row measure(const Node& node, bench::NodeWorld& world, const bench::Call& call, const Options& options) {
-  bench::Burst burst(node.world(), call, options.in_flight, CallOptions{std::nullopt, options.algorithm}, kSeed,
+  const std::size_t count = std::max(options.in_flight, options.in_sequence);
+  const auto order = options.in_flight > 1 ? bench::Burst::Order::kAtOnce : bench::Burst::Order::kInSequence;
+  bench::Burst burst(node.world(), call, count, order, CallOptions{std::nullopt, options.algorithm}, kSeed,
                      options.shared ? from_shared : bench::from_heap);
   const bool apart = bench::collective_of(call.operation).is_apart;
   const bench::Carrier carrier(node);
   bench::Timing timing = bench::measure(world, {options.iterations, options.time}, call.bytes(), apart, [&] { burst.once(); });
-  timing.median_us /= static_cast<double>(options.in_flight);
-  timing.p99_us /= static_cast<double>(options.in_flight);
+  timing.median_us /= static_cast<double>(count);
+  timing.p99_us /= static_cast<double>(count);
   bench::Row row = bench::row_of(call, timing);
   row.in_flight = options.in_flight;
   row.algorithm = burst.algorithm();
@@ -160,7 +164,8 @@ std::vector<std::string> worker_words(const Options& options) {
   add("--dtype", fmt::format("{}", fmt::join(options.types, ",")));
   add("--op", fmt::format("{}", fmt::join(options.ops, ",")));
   add("--iters", std::to_string(options.iterations));
-  add("--in-flight", std::to_string(options.in_flight));
+  if (options.in_flight > 1) add("--in-flight", std::to_string(options.in_flight));
+  if (options.in_sequence > 1) add("--in-sequence", std::to_string(options.in_sequence));
   add("--time", base::format_duration(options.time));
   add("--root", std::to_string(options.root));
   if (!options.algorithm.empty()) add("--algorithm", options.algorithm);
@@ -205,10 +210,15 @@ void add_one(CLI::App& bench, Action& action, const std::string& name, const std
   command->add_option("--iters", options->iterations, "Iterations of each; 0: as many as fit into --time");
   add_duration(*command, "--time", "How long each row is measured, within 12 to 5000 iterations; " + base::format_duration(options->time),
                [options](auto value) { options->time = value; });
+  auto* in_flight = command
+                        ->add_option("--in-flight", options->in_flight,
+                                     "Calls that are started before the first is waited for; times are those of one of them")
+                        ->check(CLI::Range(1, 1024));
   command
-      ->add_option("--in-flight", options->in_flight,
-                   "Calls that are started before the first is waited for; times are those of one of them")
-      ->check(CLI::Range(1, 1024));
+      ->add_option("--in-sequence", options->in_sequence,
+                   "Calls that follow one another, each in memory of its own as those of --in-flight; times are those of one of them")
+      ->check(CLI::Range(1, 1024))
+      ->excludes(in_flight);
   command->add_option("--root", options->root, "Of operations that have one")->check(CLI::NonNegativeNumber);
   command->add_flag("--check", options->check,
                     "Compare results with a serial oracle; #wrong counts elements on all ranks, and the status is 1 if there are any");

@@ -167,7 +167,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   bool receives_next_ = true;
   bool write_blocked_ = false;
   std::uint64_t widened_at_ = 0;  // bytes sent when the path was last looked at
-  bool held_back_ = false;  // the kernel waits for more before it sends the last packet
+  bool held_back_ = false;        // the kernel waits for more before it sends the last packet
   bool ready_due_ = false;
   bool closed_here_ = false;
   bool end_queued_ = false;  // our lane_end is among the records

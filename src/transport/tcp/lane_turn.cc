@@ -189,7 +189,8 @@ bool Lane::fill(std::size_t bytes) {
   return !writer_.empty();
 }
 
-// The kernel has all that it takes, nearly twice the bytes that it was asked for. If so many are always on their way, the path may hold more.
+// The kernel has all that it takes, nearly twice the bytes that it was asked for. If so many are always on their way, the path may hold
+// more.
 void Lane::widen() {
   if (send_buffer_ >= options_.send_buffer_bytes_max || counters_.bytes_sent - widened_at_ < send_buffer_) return;
   widened_at_ = counters_.bytes_sent;

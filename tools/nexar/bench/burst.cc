@@ -2,13 +2,18 @@
 
 namespace nexar::bench {
 
-Burst::Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed,
-             const Allocate& allocate) {
+Burst::Burst(const Group& group, const Call& call, std::size_t calls, Order order, const CallOptions& options, std::uint64_t seed,
+             const Allocate& allocate)
+    : at_once_(order == Order::kAtOnce && calls > 1) {
   for (std::size_t i = 0; i < calls; ++i) parts_.push_back(std::make_unique<Part>(group, call, options, seed + i, allocate));
 }
 
 void Burst::once() {
-  if (parts_.size() == 1) return parts_[0]->call.once().value();
+  if (at_once_) return at_once();
+  for (const auto& part : parts_) part->call.once().value();
+}
+
+void Burst::at_once() {
   for (const auto& part : parts_) part->operation = part->call.start();
   for (const auto& part : parts_) {
     static_cast<void>(part->operation.wait().value());

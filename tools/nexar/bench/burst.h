@@ -1,4 +1,4 @@
-// One call of a collective, or several at once.
+// One call of a collective, or several: at once, or one after the other.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,13 @@ namespace nexar::bench {
 
 class Burst {
  public:
+  enum class Order : std::uint8_t { kAtOnce, kInSequence };
+
   // `calls` of them, each in memory of its own, filled.
-  Burst(const Group& group, const Call& call, std::size_t calls, const CallOptions& options, std::uint64_t seed,
+  Burst(const Group& group, const Call& call, std::size_t calls, Order order, const CallOptions& options, std::uint64_t seed,
         const Allocate& allocate = from_heap);
 
-  // A single call blocks; several are started one after the other, and then waited for. Throws when one fails.
+  // A call in a sequence blocks, and so does a single one; those at once are all started, and then waited for. Throws when one fails.
   void once();
 
   // By which algorithm a call runs: one more is started, and asked.
@@ -40,6 +42,9 @@ class Burst {
     Operation operation{};
   };
 
+  void at_once();
+
+  const bool at_once_;
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
