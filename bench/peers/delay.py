@@ -6,6 +6,7 @@ its standard input. Needs root.
 """
 import argparse
 import ctypes
+import errno
 import fcntl
 import os
 import select
@@ -33,6 +34,14 @@ def device_in(namespace, device_name):
     return device
 
 
+def deliver(device, packet):
+    try:
+        os.write(device, packet)
+    except OSError as failed:
+        if failed.errno != errno.EIO:  # that end is not up, and a host that is down gets nothing
+            raise
+
+
 def relay(devices, one_way):
     held = {devices[0]: deque(), devices[1]: deque()}  # what is on its way to each
     other = {devices[0]: devices[1], devices[1]: devices[0]}
@@ -51,7 +60,7 @@ def relay(devices, one_way):
         now = time.monotonic()
         for device, packets in held.items():
             while packets and packets[0][0] <= now:
-                os.write(device, packets.popleft()[1])
+                deliver(device, packets.popleft()[1])
 
 
 def main():
