@@ -40,7 +40,7 @@ struct LaneOptions {
 
   // What a lane sends from at first, twice as much where nothing is sealed, and what that may grow to where the path holds more. More than
   // the path holds waits in a queue of the line, comes out of it cold, or is lost there.
-  std::size_t send_buffer_bytes = 384 * 1024;
+  std::size_t send_buffer_bytes = 320 * 1024;
   std::size_t send_buffer_bytes_max = 8 * 1024 * 1024;
 
   base::Duration connect_timeout = std::chrono::seconds(3);  // until the listening end has said hello
