@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 
+#include <linux/socket.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -16,14 +17,25 @@ namespace {
 
 int value_of(std::size_t bytes) { return static_cast<int>(std::min<std::size_t>(bytes, INT_MAX / 2)); }  // the kernel doubles it
 
-void set_buffer(int fd, int forced, int plain, std::size_t bytes) {
-  if (set_option(fd, SOL_SOCKET, forced, value_of(bytes))) return;
-  set_option(fd, SOL_SOCKET, plain, value_of(bytes));
-  set_option(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
-}
-
 // The kernel counts its own bookkeeping with the data and therefore shows twice what was asked for.
 std::size_t get_buffer(int fd, int name) { return static_cast<std::size_t>(get_option(fd, SOL_SOCKET, name).value_or(0)) / 2; }
+
+// One of the two buffers, by the names of its options.
+struct Buffer {
+  int forced;
+  int plain;
+  int lock;  // its bit of SO_BUF_LOCK
+};
+constexpr Buffer kReceive{SO_RCVBUFFORCE, SO_RCVBUF, SOCK_RCVBUF_LOCK};
+constexpr Buffer kSend{SO_SNDBUFFORCE, SO_SNDBUF, SOCK_SNDBUF_LOCK};
+
+void set_buffer(int fd, const Buffer& buffer, std::size_t bytes) {
+  if (set_option(fd, SOL_SOCKET, buffer.forced, value_of(bytes))) return;
+  set_option(fd, SOL_SOCKET, buffer.plain, value_of(bytes));
+  if (get_buffer(fd, buffer.plain) >= bytes) return;
+  if (const std::optional<int> locked = get_option(fd, SOL_SOCKET, SO_BUF_LOCK))
+    set_option(fd, SOL_SOCKET, SO_BUF_LOCK, *locked & ~buffer.lock);
+}
 
 }  // namespace
 
@@ -36,8 +48,8 @@ std::optional<int> get_option(int fd, int level, int name) {
   return value;
 }
 
-void set_receive_buffer(int fd, std::size_t bytes) { set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes); }
-void set_send_buffer(int fd, std::size_t bytes) { set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes); }
+void set_receive_buffer(int fd, std::size_t bytes) { set_buffer(fd, kReceive, bytes); }
+void set_send_buffer(int fd, std::size_t bytes) { set_buffer(fd, kSend, bytes); }
 bool widen_send_buffer(int fd, std::size_t bytes) { return set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, value_of(bytes)); }
 std::size_t receive_buffer(int fd) { return get_buffer(fd, SO_RCVBUF); }
 std::size_t send_buffer(int fd) { return get_buffer(fd, SO_SNDBUF); }

@@ -17,8 +17,8 @@ bool set_option(int fd, int level, int name, int value);
 // Reads one; nothing, with errno, when the kernel does not know it.
 std::optional<int> get_option(int fd, int level, int name);
 
-// Asks for buffers of that many bytes, beyond the limit of the host when the process is allowed to; what is granted is less otherwise, and
-// the kernel may go on from there by itself, as it does for streams.
+// Asks for buffers of that many bytes, beyond the limit of the host when the process is allowed to; where less is granted, the kernel may
+// go on from there by itself, as it does for streams.
 void set_receive_buffer(int fd, std::size_t bytes);
 void set_send_buffer(int fd, std::size_t bytes);
 

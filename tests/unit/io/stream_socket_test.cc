@@ -3,13 +3,18 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/socket.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -176,6 +181,31 @@ TEST(StreamSocket, SendsFromAWiderBufferWherePermitted) {
     EXPECT_EQ(c.client.send_buffer_bytes(), 20'000'000u);
   else
     EXPECT_EQ(c.client.send_buffer_bytes(), before);
+}
+
+// Without the right to go beyond the host's limits, what fits them is fixed, and what does not is left to the kernel.
+TEST(StreamSocket, LeavesABufferThatItMayNotHaveToTheKernel) {
+  Connection c = tcp(Address::loopback_v4(0), {});
+  const auto locked = [&] {
+    int bits = -1;
+    socklen_t length = sizeof bits;
+    EXPECT_EQ(getsockopt(c.client.fd(), SOL_SOCKET, SO_BUF_LOCK, &bits, &length), 0);
+    return bits;
+  };
+  std::thread([&] {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    std::array<__user_cap_data_struct, 2> none{};
+    ASSERT_EQ(syscall(SYS_capset, &header, none.data()), 0);  // of this thread alone
+    c.client.resize_receive_buffer(4096);
+    EXPECT_EQ(c.client.receive_buffer_bytes(), 4096u);
+    c.client.resize_send_buffer(8192);
+    EXPECT_EQ(locked(), SOCK_RCVBUF_LOCK | SOCK_SNDBUF_LOCK);
+    c.client.resize_receive_buffer(std::size_t{1} << 30);
+    EXPECT_LT(c.client.receive_buffer_bytes(), std::size_t{1} << 30);
+    EXPECT_EQ(locked(), SOCK_SNDBUF_LOCK);
+    EXPECT_FALSE(c.client.widen_send_buffer(20'000'000));
+    EXPECT_EQ(c.client.send_buffer_bytes(), 8192u);
+  }).join();
 }
 
 TEST(StreamSocket, KnowsWhatItsPathHoldsWhenSomethingWentAlongIt) {
