@@ -172,18 +172,17 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
       fail(static_cast<int>(written), now);
       return 0;
     }
-    if (written > 0) answered(now);
+    if (written > 0) answered();
     return static_cast<std::size_t>(written);
   }
 }
 
-// A packet has been written. If it took no acknowledgement along, because little time had passed, one is still due soon.
-void Connection::answered(base::Time now) {
+// A packet has been written, and took the acknowledgement of all that has come along.
+void Connection::answered() {
   unanswered_packets_ = 0;
   unanswered_bytes_ = 0;
+  unanswered_since_.reset();
   put_off_ = false;
-  const auto kept_until = static_cast<ngtcp2_tstamp>((now + kAcknowledgementWaits).time_since_epoch().count());
-  if (ngtcp2_conn_get_expiry(conn_) > kept_until) unanswered_since_.reset();
 }
 
 // Lanes are in the order of their urgency.
