@@ -76,17 +76,15 @@ Result<Transferred> StreamSocket::read(std::span<const iovec> regions) {
   return outcome(readv(fd(), regions.data(), static_cast<int>(regions.size())), "cannot read from");
 }
 
-Result<Transferred> StreamSocket::write_more(std::span<const iovec> regions) { return send(regions, MSG_MORE); }
+// Not MSG_MORE: any acknowledgement that comes lets go what that holds back.
+void StreamSocket::hold_back(bool held) { set_option(fd(), IPPROTO_TCP, TCP_CORK, held ? 1 : 0); }
 
-// The kernel sends what it holds back when this option is set, also if it was set before.
-void StreamSocket::push() { set_option(fd(), IPPROTO_TCP, TCP_NODELAY, 1); }
-
-Result<Transferred> StreamSocket::send(std::span<const iovec> regions, int flags) {
+Result<Transferred> StreamSocket::write(std::span<const iovec> regions) {
   NEXAR_ASSERT(!regions.empty() && regions.size() <= kRegionsMax, "a write has 1 to kRegionsMax regions");
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(regions.data());
   message.msg_iovlen = regions.size();
-  return outcome(sendmsg(fd(), &message, MSG_NOSIGNAL | flags), "cannot write to");
+  return outcome(sendmsg(fd(), &message, MSG_NOSIGNAL), "cannot write to");
 }
 
 Result<Transferred> StreamSocket::read(base::ByteSpan bytes) {

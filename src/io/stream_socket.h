@@ -85,14 +85,12 @@ class StreamSocket {
 
   // At most kRegionsMax regions, not all of them empty; they are filled, or sent, in order.
   Result<Transferred> read(std::span<const iovec> regions);
-  Result<Transferred> write(std::span<const iovec> regions) { return send(regions, 0); }
+  Result<Transferred> write(std::span<const iovec> regions);
   Result<Transferred> read(base::ByteSpan bytes);
   Result<Transferred> write(base::ByteView bytes);
 
-  // TCP: writes bytes after which more will follow soon, so that a last packet that is not full may wait for them; push() says that they
-  // do not come after all.
-  Result<Transferred> write_more(std::span<const iovec> regions);
-  void push();
+  // TCP: from now on a last packet that is not full waits for what is written next, which comes soon; or no longer.
+  void hold_back(bool held);
 
   // No more is written; the peer reads kClosed after the rest.
   Result<void> shutdown_write();
@@ -134,7 +132,6 @@ class StreamSocket {
   StreamSocket(FileDescriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
 
   Error failed(std::string_view what, int number) const;
-  Result<Transferred> send(std::span<const iovec> regions, int flags);
   Result<Transferred> outcome(ssize_t count, std::string_view what) const;
 
   FileDescriptor fd_;

@@ -31,8 +31,8 @@
 namespace nexar::transport::tcp {
 
 struct LaneOptions {
-  // What one turn moves at most, this way or that: some 50 microseconds of one core. Twice as much where nothing is sealed, and a frame
-  // when something more urgent is about.
+  // What one turn moves at most, this way or that: some 50 microseconds of one core, so that a line is fed before it runs dry. Twice as
+  // much where nothing is sealed, four times where the line takes whatever it is given, and a frame when something more urgent is about.
   std::size_t turn_bytes = 256 * 1024;
 
   // Less than 4 MiB leaves a 64 MiB exchange waiting for the other end's turn; the kernel gives what it may.
@@ -130,6 +130,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   void cut();
   bool transmit();
   bool fill(std::size_t bytes);
+  void hold_back(bool held);
   void widen();
   std::size_t turn_bytes() const;
   void finish_connecting();
@@ -167,6 +168,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   bool receives_next_ = true;
   bool write_blocked_ = false;
   std::uint64_t widened_at_ = 0;  // bytes sent when the path was last looked at
+  std::uint64_t blocked_at_ = 0;  // bytes sent when the kernel last left something
   bool held_back_ = false;        // the kernel waits for more before it sends the last packet
   bool ready_due_ = false;
   bool closed_here_ = false;

@@ -222,6 +222,26 @@ TEST(StreamSocket, KnowsWhatItsPathHoldsWhenSomethingWentAlongIt) {
   EXPECT_EQ(StreamSocket::pair().value().first.path_bytes(), 0u) << "only TCP measures";
 }
 
+TEST(StreamSocket, HoldsALastPacketBackUntilItIsToldOtherwise) {
+  Connection c = tcp();
+  const std::vector<std::byte> bytes = pattern(100);
+  std::vector<std::byte> got(200);
+  c.client.hold_back(true);
+  ASSERT_EQ(c.client.write(bytes).value().bytes, 100u);
+  EXPECT_EQ(c.server.read(got).value().state, State::kBlocked);
+  ASSERT_EQ(c.server.write(bytes).value().bytes, 100u);  // takes an acknowledgement along
+  ASSERT_TRUE(wait_for(c.client.fd(), POLLIN));
+  EXPECT_EQ(c.client.read(got).value().bytes, 100u);
+  EXPECT_EQ(c.server.read(got).value().state, State::kBlocked);
+  ASSERT_EQ(c.client.write(bytes).value().bytes, 100u);
+  c.client.hold_back(false);
+  ASSERT_TRUE(wait_for(c.server.fd(), POLLIN));
+  EXPECT_EQ(c.server.read(got).value().bytes, 200u) << "in one packet";
+  ASSERT_EQ(c.client.write(bytes).value().bytes, 100u);
+  ASSERT_TRUE(wait_for(c.server.fd(), POLLIN));
+  EXPECT_EQ(c.server.read(got).value().bytes, 100u) << "at once again";
+}
+
 TEST(StreamSocket, ComesFromTheAddressItIsTold) {
   StreamListener listener = StreamListener::listen(Address::loopback_v4(0)).value();
   const StreamOptions options{.local = Address::parse("127.0.0.9:0").value()};

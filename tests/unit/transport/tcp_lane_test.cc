@@ -177,6 +177,29 @@ TEST_F(LaneTest, MovesABoundedAmountInATurn) {
   EXPECT_EQ(server.whole, 100u);
 }
 
+// The two ways take longer turns where the kernel takes everything, and short ones again when it has left something.
+TEST_F(LaneTest, TakesLongerTurnsWhereTheLineIsNotTheLimit) {
+  options.turn_bytes = 64 * 1024;
+  options.send_buffer_bytes = 16 * 1024 * 1024;
+  listener = tcp::Listener::open(*loop, io::Address::loopback_v4(0), options).value();
+  connect();
+  constexpr std::uint64_t kFrame = wire::kHeaderBytes + 65536;
+  const auto most_in_a_turn = [&](std::uint64_t frames) {
+    const std::uint64_t until = server.whole + frames;
+    for (std::uint64_t i = 0; i < frames; ++i) client.queue(random_bytes(65536, 1));
+    std::uint64_t most = 0;
+    while (server.whole < until && !server.end) {
+      const std::uint64_t before = client.lane->counters().frames.bytes_sent;
+      loop->turn(std::chrono::milliseconds(10));
+      most = std::max(most, client.lane->counters().frames.bytes_sent - before);
+    }
+    return most / kFrame;
+  };
+  EXPECT_LE(most_in_a_turn(32), 2u) << "a poll and a readiness may fall into one turn";
+  most_in_a_turn(64);
+  EXPECT_GE(most_in_a_turn(64), 4u);
+}
+
 TEST_F(LaneTest, MovesAFrameInATurnWhenSomethingUrgentIsAbout) {
   connect();
   for (int i = 0; i < 40; ++i) client.queue(random_bytes(65536, 1));
