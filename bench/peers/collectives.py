@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from contenders import Asked, Failed, Nexar, peers_of
+from cores import Cores
 from places import Loopback, Wire
 
 OPERATIONS = ["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"]
@@ -43,6 +44,7 @@ def options():
     parser.add_argument("--iters", type=int, default=0, help="iterations of each size, instead of --time")
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a run is given up")
     parser.add_argument("--no-check", action="store_true", help="do not compare results with the oracle")
+    parser.add_argument("--near", type=int, help="measures only while two cores are at most so many nanoseconds apart (cores.py)")
     parser.add_argument("--quick", action="store_true", help="few sizes, rounds and iterations: a minute")
     parser.add_argument("--json", help="write medians to this file")
     parser.add_argument("--bin", type=Path, default=Path(__file__).resolve().parents[2] / "build/release/bin")
@@ -94,13 +96,13 @@ class Results:
                 raise SystemExit(f"{name}: {row['wrong']} elements of {row['op']} over {row['bytes']} bytes were wrong")
             self.rows.setdefault((name, row["bytes"]), []).append(row)
 
-    def measure(self, contenders, place, asked, rounds):
+    def measure(self, contenders, place, asked, rounds, cores):
         for _ in range(rounds):
             for contender in contenders:
                 if not contender.can(place, asked):
                     continue
                 try:
-                    self.add(contender.name, contender.run(place, asked))
+                    self.add(contender.name, cores.measured(lambda: contender.run(place, asked)))
                 except Failed as failed:
                     self.failures.append(f"{contender.name}, {asked.op}: {failed}")
                     print(f"failed: {self.failures[-1]}", file=sys.stderr, flush=True)
@@ -138,14 +140,16 @@ class Results:
 def main():
     chosen = options()
     contenders = contenders_of(chosen)
+    cores = Cores(chosen.bin, chosen.near)
     rows, failures = [], []
     with place_of(chosen) as place:
         for op in chosen.op.split(","):
             asked = Asked(op, chosen.sizes.split(","), chosen.ranks, chosen.time, chosen.iters, not chosen.no_check)
             present = [one for one in contenders if one.can(place, asked)]
             results = Results()
-            results.measure(present, place, asked, chosen.rounds)
-            print(f"\n{op}, {chosen.ranks} ranks, {place.label}, nexar over {chosen.transport}{' in plain text' if chosen.plain else ''}, medians of {chosen.rounds}")
+            results.measure(present, place, asked, chosen.rounds, cores)
+            print(f"\n{op}, {chosen.ranks} ranks, {place.label}, nexar over {chosen.transport}{' in plain text' if chosen.plain else ''}, medians of {chosen.rounds}, "
+                  f"cores {cores.take_range()} apart")
             results.print([one.name for one in present])
             rows += results.objects(place, chosen.plain)
             failures += results.failures

@@ -12,6 +12,7 @@ LIMIT = 200  # seconds; far more than anything here takes
 sys.path.insert(0, str(PEERS))
 from collectives import OPERATIONS  # noqa: E402
 from contenders import Asked, Failed, finish, peers_of, rows_of, start  # noqa: E402
+from cores import Cores  # noqa: E402
 from places import Loopback  # noqa: E402
 
 
@@ -52,6 +53,20 @@ class Peers(unittest.TestCase):
         for text, options in (('[{"a": 1}]', {}), ('[{"a": 1},', {"rows_suffice": True}), ("", {"rows_suffice": True}), ("[]", {"rows_suffice": True})):
             with self.assertRaisesRegex(Failed, "status 3"):
                 run(text, **options)
+
+    def test_runs_count_only_while_the_cores_are_near(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ways, at = Path(folder) / "ways", Path(folder) / "core_distance"
+            at.write_text(f"#!/bin/sh\nhead -n1 {ways}\nsed -i 1d {ways}\n")
+            at.chmod(0o755)
+            ways.write_text("300\n50\n310\n60\n70\n")
+            cores = Cores(Path(folder), 90)
+            runs = iter(["apart when it was done", "near"])
+            self.assertEqual(cores.measured(lambda: next(runs)), "near")
+            self.assertEqual(cores.take_range(), "50-70 ns")
+            self.assertEqual(cores.take_range(), "-")
+            ways.write_text("300\n")
+            self.assertEqual(Cores(Path(folder)).measured(lambda: "anywhere"), "anywhere")
 
     def test_a_peer_that_does_not_exist_is_named(self):
         done = subprocess.run([PEERS / "collectives.py", "--bin", BIN, "--beside", "pigeons"], capture_output=True, text=True, timeout=LIMIT)
