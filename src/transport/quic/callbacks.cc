@@ -109,7 +109,6 @@ ngtcp2_settings connection_settings(std::size_t path_bytes, io::Random& random, 
   settings.max_tx_udp_payload_size = std::max(path_bytes, kWindowUnit);
   settings.no_tx_udp_payload_size_shaping = 1;
   settings.no_pmtud = 1;
-  settings.ack_thresh = 1;  // every packet acknowledges all that has come; when one is written for that alone, Connection says
   return settings;
 }
 

@@ -147,7 +147,7 @@ class Connection final : public Link {
   void refill_bulk();
   bool is_held_back(const OutgoingLane& lane) const;
   bool keeps_acknowledgement(base::Time now) const;
-  void answered();
+  void answered(base::Time now);
   OutgoingLane* most_urgent(const std::array<bool, kLanes>& blocked);
   bool has_in_flight() const;
   void announce_ready();

@@ -172,17 +172,22 @@ std::size_t Connection::write_packet(base::ByteSpan out, base::Time now) {
       fail(static_cast<int>(written), now);
       return 0;
     }
-    if (written > 0) answered();
+    if (written > 0) answered(now);
     return static_cast<std::size_t>(written);
   }
 }
 
-// A packet has been written, and took the acknowledgement of all that has come along.
-void Connection::answered() {
+// A packet has been written, and took along the acknowledgement of all that had come a moment before. What came since may still wait for
+// one; whether anything did is known only where nothing else expires soon.
+void Connection::answered(base::Time now) {
   unanswered_packets_ = 0;
   unanswered_bytes_ = 0;
-  unanswered_since_.reset();
   put_off_ = false;
+  const auto kept_until = static_cast<ngtcp2_tstamp>((now + kAcknowledgementWaits).time_since_epoch().count());
+  if (ngtcp2_conn_get_expiry(conn_) > kept_until)
+    unanswered_since_.reset();
+  else if (unanswered_since_)
+    unanswered_since_ = now;
 }
 
 // Lanes are in the order of their urgency.
