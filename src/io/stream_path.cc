@@ -1,7 +1,6 @@
 // What the kernel has measured of a TCP path. Apart from the rest of the socket: the C library's header knows an older form of the
 // structure.
-#include <cstddef>
-#include <cstdint>
+#include <chrono>
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -11,12 +10,11 @@
 
 namespace nexar::io {
 
-std::size_t StreamSocket::path_bytes() const {
-  constexpr std::uint64_t kMicroseconds = 1'000'000;
+StreamPath StreamSocket::path() const {
   tcp_info info{};
   socklen_t length = sizeof info;
-  if (getsockopt(fd(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
-  return info.tcpi_delivery_rate * info.tcpi_min_rtt / kMicroseconds;
+  if (getsockopt(fd(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  return {.bytes_per_second = info.tcpi_delivery_rate, .round_trip = std::chrono::microseconds(info.tcpi_min_rtt)};
 }
 
 }  // namespace nexar::io

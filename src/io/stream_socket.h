@@ -1,6 +1,7 @@
 // Byte streams: TCP between hosts, unix sockets with abstract names within one.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "io/address.h"
 #include "io/file_descriptor.h"
 #include "nexar/result.h"
@@ -37,6 +39,21 @@ struct Transferred {
   };
   State state = State::kOpen;
   std::size_t bytes = 0;
+};
+
+// What the kernel has measured of the way to the peer; zero where it does not know.
+struct StreamPath {
+  std::uint64_t bytes_per_second = 0;  // at which the peer got bytes lately
+  base::Duration round_trip{};         // the shortest
+
+  std::size_t bytes_in(base::Duration time) const {
+    constexpr std::uint64_t kMicroseconds = 1'000'000;
+    return bytes_per_second * static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) /
+           kMicroseconds;
+  }
+
+  // What is on its way when the path is just full.
+  std::size_t bytes() const { return bytes_in(round_trip); }
 };
 
 // Who is at the other end of a unix socket, as the kernel saw it when the connection was made.
@@ -119,9 +136,7 @@ class StreamSocket {
   // Sends from a buffer of that many bytes, whatever the host's limit is; false when that is not permitted, and nothing has changed.
   bool widen_send_buffer(std::size_t bytes);
 
-  // TCP: what is on its way when the path is just full, by the rate at which the peer got bytes lately and the shortest round trip; 0 when
-  // the kernel does not know.
-  std::size_t path_bytes() const;
+  StreamPath path() const;  // TCP
 
   // Bytes that the kernel keeps because the peer has not acknowledged them; 0 when it does not say.
   std::size_t unacknowledged_bytes() const;

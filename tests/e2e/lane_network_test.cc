@@ -179,6 +179,22 @@ TEST_F(LaneNetworkTest, HasMoreOnItsWayWhereThePathIsLong) {
   EXPECT_GT(most, 4 * options.send_buffer_bytes) << "the kernel takes twice what it is asked for, and no more";
 }
 
+TEST_F(LaneNetworkTest, HasLessInAQueueWhereTheLineIsSlow) {
+  ASSERT_TRUE(net->set_rate(400'000'000, 65536, 50ms));
+  End server(message);
+  End client(message);
+  const transport::tcp::LaneOptions options;
+  open(server, client);
+  std::size_t most = 0;
+  run_until([&] {
+    if (client.ready && !client.end && client.sent > message.size() / 2) most = std::max(most, client.lane->counters().bytes_in_kernel);
+    return (server.complete() && client.complete()) || server.end || client.end;
+  });
+  EXPECT_TRUE(server.received == message);
+  EXPECT_GT(most, 0u);
+  EXPECT_LT(most, options.send_buffer_bytes_min * 5 / 2) << "the kernel takes twice what it is asked for";
+}
+
 TEST_F(LaneNetworkTest, SaysThatTcpIsDroppedWhenTheTimeIsOver) {
   ASSERT_TRUE(net->block(0, Protocol::kTcp, Blocking::kDropped));
   End server(message);

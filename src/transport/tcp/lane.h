@@ -38,9 +38,11 @@ struct LaneOptions {
   // Less than 4 MiB leaves a 64 MiB exchange waiting for the other end's turn; the kernel gives what it may.
   std::size_t receive_buffer_bytes = 8 * 1024 * 1024;
 
-  // What a lane sends from at first, twice as much where nothing is sealed, and what that may grow to where the path holds more. More than
-  // the path holds waits in a queue of the line, comes out of it cold, or is lost there.
+  // What a lane sends from at first, twice as much where nothing is sealed; what that may shrink to where a line takes long over it, and
+  // grow to where the path holds more. More than the path holds waits in a queue of the line, comes out of it cold, or is lost there; and
+  // where acknowledgements wait in a queue of the other way, the longer of the two slows down the other.
   std::size_t send_buffer_bytes = 320 * 1024;
+  std::size_t send_buffer_bytes_min = 160 * 1024;
   std::size_t send_buffer_bytes_max = 8 * 1024 * 1024;
 
   base::Duration connect_timeout = std::chrono::seconds(3);  // until the listening end has said hello
@@ -131,7 +133,7 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   bool transmit();
   bool fill(std::size_t bytes);
   void hold_back(bool held);
-  void widen();
+  void fit_send_buffer();
   std::size_t turn_bytes() const;
   void finish_connecting();
 
@@ -151,7 +153,8 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   const std::string peer_;
   const LaneTerms terms_;
   const Options options_;
-  std::size_t send_buffer_;  // what was asked for, and may still be more
+  const std::size_t first_send_buffer_;
+  std::size_t send_buffer_;  // what was asked for
   State state_;
   LaneHandler* handler_ = nullptr;
   BulkSource* source_ = nullptr;
@@ -167,8 +170,8 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   bool working_ = false;
   bool receives_next_ = true;
   bool write_blocked_ = false;
-  std::uint64_t widened_at_ = 0;  // bytes sent when the path was last looked at
-  std::uint64_t blocked_at_ = 0;  // bytes sent when the kernel last left something
+  std::uint64_t looked_at_ = 0;   // bytes sent when the path was last looked at
+  std::uint64_t blocked_at_ = 0;  // and when the kernel last left something
   bool held_back_ = false;        // the kernel waits for more before it sends the last packet
   bool ready_due_ = false;
   bool closed_here_ = false;

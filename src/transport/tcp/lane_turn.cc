@@ -28,6 +28,10 @@ static_assert(RecordParser::kReadBytes >= RecordWriter::kFramesPerWrite * (wire:
 constexpr std::uint64_t kFlows = 4 * 1024 * 1024;
 constexpr std::size_t kLongTurn = 4;
 
+// How long a line may take over what a lane sends from. Between the two it stays as it is.
+constexpr base::Duration kLongQueue = std::chrono::milliseconds(2);
+constexpr base::Duration kShortQueue = std::chrono::microseconds(500);
+
 // More turns than two buffers of the largest size hold: a peer that goes on sending does not keep us.
 constexpr int kDrainTurnsMax = 256;
 
@@ -197,13 +201,22 @@ bool Lane::fill(std::size_t bytes) {
 }
 
 // The kernel has all that it takes, nearly twice the bytes that it was asked for. If so many are always on their way, the path may hold
-// more.
-void Lane::widen() {
-  if (send_buffer_ >= options_.send_buffer_bytes_max || counters_.bytes_sent - widened_at_ < send_buffer_) return;
-  widened_at_ = counters_.bytes_sent;
-  if (socket_->path_bytes() < send_buffer_ + send_buffer_ / 2) return;
-  const std::size_t wider = std::min(2 * send_buffer_, options_.send_buffer_bytes_max);
-  send_buffer_ = socket_->widen_send_buffer(wider) ? wider : options_.send_buffer_bytes_max;  // the kernel may do so by itself
+// more; if it is far shorter, and a line takes long over them, half of them does.
+void Lane::fit_send_buffer() {
+  if (send_buffer_ >= options_.send_buffer_bytes_max || counters_.bytes_sent - looked_at_ < send_buffer_) return;
+  looked_at_ = counters_.bytes_sent;
+  const io::StreamPath path = socket_->path();
+  if (path.bytes() >= send_buffer_ + send_buffer_ / 2) {
+    const std::size_t wider = std::min(2 * send_buffer_, options_.send_buffer_bytes_max);
+    send_buffer_ = socket_->widen_send_buffer(wider) ? wider : options_.send_buffer_bytes_max;  // the kernel may do so by itself
+  } else if (send_buffer_ > options_.send_buffer_bytes_min && send_buffer_ <= first_send_buffer_ && path.bytes() < send_buffer_ / 4 &&
+             path.bytes_in(kLongQueue) < send_buffer_) {
+    send_buffer_ = std::max(send_buffer_ / 2, options_.send_buffer_bytes_min);
+    socket_->resize_send_buffer(send_buffer_);
+  } else if (send_buffer_ < first_send_buffer_ && path.bytes_in(kShortQueue) > send_buffer_) {
+    send_buffer_ = std::min(2 * send_buffer_, first_send_buffer_);
+    socket_->resize_send_buffer(send_buffer_);
+  }
 }
 
 void Lane::hold_back(bool held) {
@@ -237,7 +250,7 @@ bool Lane::transmit() {
       writer_.settle();
       set_write_interest(true);
       blocked_at_ = counters_.bytes_sent;
-      widen();
+      fit_send_buffer();
     } else if (last) {
       hold_back(false);
     }

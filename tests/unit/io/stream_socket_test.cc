@@ -217,9 +217,11 @@ TEST(StreamSocket, KnowsWhatItsPathHoldsWhenSomethingWentAlongIt) {
     received += c.server.read(bytes).value().bytes;
   }
   ASSERT_GT(received, 0u);
-  EXPECT_GT(c.client.path_bytes(), 0u);
-  EXPECT_LT(c.client.path_bytes(), std::size_t{1} << 30) << "a loopback is short";
-  EXPECT_EQ(StreamSocket::pair().value().first.path_bytes(), 0u) << "only TCP measures";
+  const StreamPath path = c.client.path();
+  EXPECT_GT(path.bytes(), 0u);
+  EXPECT_LT(path.bytes(), std::size_t{1} << 30) << "a loopback is short";
+  EXPECT_EQ(path.bytes_in(std::chrono::seconds(2)), 2 * path.bytes_per_second);
+  EXPECT_EQ(StreamSocket::pair().value().first.path().bytes(), 0u) << "only TCP measures";
 }
 
 TEST(StreamSocket, HoldsALastPacketBackUntilItIsToldOtherwise) {
