@@ -201,11 +201,12 @@ bool Lane::fill(std::size_t bytes) {
 }
 
 // The kernel has all that it takes, nearly twice the bytes that it was asked for. If so many are always on their way, the path may hold
-// more; if it is far shorter, and a line takes long over them, half of them does.
+// more; if it is far shorter, and a line takes long over them, half of them is enough.
 void Lane::fit_send_buffer() {
   if (send_buffer_ >= options_.send_buffer_bytes_max || counters_.bytes_sent - looked_at_ < send_buffer_) return;
   looked_at_ = counters_.bytes_sent;
   const io::StreamPath path = socket_->path();
+  if (path.bytes_per_second == 0) return;  // the kernel does not know
   if (path.bytes() >= send_buffer_ + send_buffer_ / 2) {
     const std::size_t wider = std::min(2 * send_buffer_, options_.send_buffer_bytes_max);
     send_buffer_ = socket_->widen_send_buffer(wider) ? wider : options_.send_buffer_bytes_max;  // the kernel may do so by itself
