@@ -147,11 +147,17 @@ TEST_P(Kernels, CutLargeBuffersIntoRounds) {
     }
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kTurnsByPace = 12;  // each takes ten times as long, and every kind of call is among them
+#else
+constexpr int kTurnsByPace = 30;
+#endif
+
 // Ranks are slow and fast, become the other, and do not know their pace in the first calls (shares.h).
 TEST_P(Kernels, GiveTheSameWhoeverReducesHowMuch) {
   SteppingClocks clocks(GetParam());
   use({.one_stage_two_ranks = 200, .one_stage = 200, .stream_in = 2'000, .stream_out = 20'000, .shares_by_pace = 1'000}, clocks.all());
-  for (int turn = 0; turn < 30; ++turn) {
+  for (int turn = 0; turn < kTurnsByPace; ++turn) {
     clocks.of(static_cast<Rank>(random_() % static_cast<std::uint64_t>(GetParam()))).go_by(std::chrono::microseconds(1 + random_() % 40));
     const OperationId operation = turn % 3 == 0 ? OperationId::kReduce : OperationId::kAllReduce;
     const DataType type = turn % 2 == 0 ? DataType::kBf16 : DataType::kI32;
