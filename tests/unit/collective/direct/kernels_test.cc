@@ -148,7 +148,7 @@ TEST_P(Kernels, CutLargeBuffersIntoRounds) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kTurnsByPace = 12;  // each takes ten times as long, and every kind of call is among them
+constexpr int kTurnsByPace = 17;  // each takes ten times as long; pieces of either type are among them
 #else
 constexpr int kTurnsByPace = 30;
 #endif
