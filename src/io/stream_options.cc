@@ -1,5 +1,6 @@
 #include "io/stream_options.h"
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -20,7 +21,24 @@ void set_buffers(int fd, const StreamOptions& options) {
   if (options.send_buffer_bytes > 0) set_send_buffer(fd, options.send_buffer_bytes);
 }
 
+bool use_congestion_control(int fd, std::string_view name) {
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+// Only before a connection is made: BBR has the kernel pace what it sends, with a timer for every few segments, and the kernel goes on
+// pacing when another congestion control takes over.
+void leave_bbr(int fd) {
+  if (congestion_control(fd).starts_with("bbr") && !use_congestion_control(fd, "cubic")) use_congestion_control(fd, "reno");
+}
+
 }  // namespace
+
+std::string congestion_control(int fd) {
+  std::array<char, 64> name{};
+  socklen_t length = name.size() - 1;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
+  return name.data();
+}
 
 Result<UnixName> UnixName::make(std::string_view name) {
   if (name.empty() || name.size() > StreamSocket::kNameBytesMax) {
@@ -42,10 +60,7 @@ Result<FileDescriptor> open_tcp(const Address& family_of, const StreamOptions& o
   if (!fd) return fd;
   set_buffers(fd->get(), options);
   if (!set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, options.no_delay ? 1 : 0)) return kernel_error("cannot set TCP_NODELAY", errno);
-  const std::string& control = options.congestion_control;
-  if (!control.empty() && setsockopt(fd->get(), IPPROTO_TCP, TCP_CONGESTION, control.data(), static_cast<socklen_t>(control.size())) != 0) {
-    return kernel_error(fmt::format("cannot use the congestion control '{}'", control), errno);
-  }
+  if (options.without_bbr) leave_bbr(fd->get());
   return fd;
 }
 

@@ -25,6 +25,8 @@ struct UnixName {
 // How a message calls it.
 std::string unix_text(std::string_view name);
 
+std::string congestion_control(int fd);
+
 // Sockets with `options` applied, before anything else happens to them: TCP announces its window when it connects.
 Result<FileDescriptor> open_tcp(const Address& family_of, const StreamOptions& options);
 Result<FileDescriptor> open_unix(const StreamOptions& options);

@@ -113,21 +113,12 @@ Address StreamSocket::local_address() const { return bound_address(fd()); }
 std::size_t StreamSocket::receive_buffer_bytes() const { return receive_buffer(fd()); }
 std::size_t StreamSocket::send_buffer_bytes() const { return send_buffer(fd()); }
 
-std::string StreamSocket::congestion_control() const {
-  std::array<char, 64> name{};
-  socklen_t length = name.size() - 1;
-  if (getsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
-  return name.data();
-}
+std::string StreamSocket::congestion_control() const { return io::congestion_control(fd()); }
 
 void StreamSocket::resize_receive_buffer(std::size_t bytes) { set_receive_buffer(fd(), bytes); }
 void StreamSocket::resize_send_buffer(std::size_t bytes) { set_send_buffer(fd(), bytes); }
 
 bool StreamSocket::widen_send_buffer(std::size_t bytes) { return io::widen_send_buffer(fd(), bytes); }
-
-bool StreamSocket::use_congestion_control(std::string_view name) {
-  return setsockopt(fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
-}
 
 std::size_t StreamSocket::unacknowledged_bytes() const {
   int bytes = 0;

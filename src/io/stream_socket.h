@@ -26,8 +26,8 @@ struct StreamOptions {
   bool no_delay = true;                  // TCP: small writes go out at once
   std::size_t receive_buffer_bytes = 0;  // 0: the kernel adapts it
   std::size_t send_buffer_bytes = 0;
-  std::string congestion_control = {};  // TCP: empty for the host's default
-  Address local = {};                   // TCP, connecting: the address to come from; none lets the kernel choose
+  bool without_bbr = false;  // TCP: cubic, or else reno, where the host's default is BBR and they can be had
+  Address local = {};        // TCP, connecting: the address to come from; none lets the kernel choose
 };
 
 // How far a read or a write came. Errors of the connection (a reset, a timeout) are Errors.
@@ -127,11 +127,9 @@ class StreamSocket {
   std::size_t send_buffer_bytes() const;
   std::string congestion_control() const;  // of TCP; empty otherwise
 
-  // For a connection that is made already. What cannot be had (another buffer size, a congestion control that is not there or not
-  // permitted) stays as it was.
+  // For a connection that is made already. A buffer size that cannot be had stays as it was.
   void resize_receive_buffer(std::size_t bytes);
   void resize_send_buffer(std::size_t bytes);
-  bool use_congestion_control(std::string_view name);
 
   // Sends from a buffer of that many bytes, whatever the host's limit is; false when that is not permitted, and nothing has changed.
   bool widen_send_buffer(std::size_t bytes);

@@ -11,9 +11,6 @@
 namespace nexar::transport::tcp {
 namespace {
 
-// In the order of preference where the host's default is BBR, which halves a single connection inside one machine.
-constexpr std::string_view kCongestionControls[] = {"cubic", "reno"};
-
 wire::Header header_of_record(wire::FrameType type, const wire::LaneName& name) {
   wire::Header header{.type = type};
   if (type == wire::FrameType::kLaneHello) {
@@ -27,8 +24,7 @@ wire::Header header_of_record(wire::FrameType type, const wire::LaneName& name) 
 
 Result<std::unique_ptr<Lane>> Lane::connect(io::Loop& loop, const io::Address& to, const wire::LaneTicket& ticket, LaneKeys keys,
                                             LaneHandler& handler, const Options& options) {
-  io::StreamOptions stream{.local = options.local};
-  stream.receive_buffer_bytes = options.receive_buffer_bytes;
+  const io::StreamOptions stream{.receive_buffer_bytes = options.receive_buffer_bytes, .without_bbr = true, .local = options.local};
   Result<io::StreamSocket> socket = io::StreamSocket::connect(to, stream);
   if (!socket) return std::move(socket).error();
   std::unique_ptr<Lane> lane(new Lane(loop, *std::move(socket), std::move(keys), options, State::kConnecting));
@@ -44,7 +40,7 @@ Result<std::unique_ptr<Lane>> Lane::connect(io::Loop& loop, const io::Address& t
 std::unique_ptr<Lane> Lane::accept(io::Loop& loop, io::StreamSocket socket, LaneKeys keys, const Options& options) {
   std::unique_ptr<Lane> lane(new Lane(loop, std::move(socket), std::move(keys), options, State::kOpen));
   lane->socket_->resize_receive_buffer(options.receive_buffer_bytes);
-  lane->prepare_socket();
+  lane->socket_->resize_send_buffer(lane->send_buffer_);
   lane->say_hello();
   return lane;
 }
@@ -73,13 +69,6 @@ void Lane::start(LaneHandler& handler) {
   ready_due_ = true;
   if (Result<void> watched = watch(); !watched) return end(LinkEnd::Kind::kBroken, std::move(watched).error());
   set_active(true);
-}
-
-void Lane::prepare_socket() {
-  socket_->resize_send_buffer(send_buffer_);
-  if (!socket_->congestion_control().starts_with("bbr")) return;
-  for (const std::string_view name : kCongestionControls)
-    if (socket_->use_congestion_control(name)) return;
 }
 
 void Lane::say_hello() {

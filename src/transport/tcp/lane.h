@@ -30,6 +30,7 @@
 
 namespace nexar::transport::tcp {
 
+// A lane is never under BBR where that can be helped: it halves a single connection inside one machine.
 struct LaneOptions {
   // What one turn moves at most, this way or that: some 50 microseconds of one core, so that a line is fed before it runs dry. Twice as
   // much where nothing is sealed, four times where the line takes whatever it is given, and a frame when something more urgent is about.
@@ -123,7 +124,6 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   void on_time();
   void set_active(bool active);
   void set_write_interest(bool interested);
-  void prepare_socket();
 
   // One turn.
   bool work();

@@ -116,7 +116,7 @@ void Lane::finish_connecting() {
   const Result<bool> connected = socket_->finish_connect();
   if (!connected) return fail(connected.error());
   if (!*connected) return set_write_interest(true);
-  prepare_socket();
+  socket_->resize_send_buffer(send_buffer_);
   state_ = State::kGreeting;
 }
 

@@ -23,8 +23,7 @@ bool names_lane(base::ByteView clear, const wire::LaneName& name) {
 
 Result<std::unique_ptr<Listener>> Listener::open(io::Loop& loop, const io::Address& local, const LaneOptions& options) {
   // The window that a connection can ever have is fixed when it is made, by the listener's buffer.
-  io::StreamOptions stream;
-  stream.receive_buffer_bytes = options.receive_buffer_bytes;
+  const io::StreamOptions stream{.receive_buffer_bytes = options.receive_buffer_bytes, .without_bbr = true};
   Result<io::StreamListener> socket = io::StreamListener::listen(local, stream);
   if (!socket) return std::move(socket).error();
   std::unique_ptr<Listener> listener(new Listener(loop, *std::move(socket), options));
