@@ -227,7 +227,9 @@ void Lane::hold_back(bool held) {
 bool Lane::transmit() {
   std::size_t budget = turn_bytes();
   bool moved = false;
-  while (budget > 0 && !write_blocked_ && fill(turn_bytes())) {
+  // Also while epoll is still to say that there is room: in a loop that has other things to do it is asked seldom, and the line runs dry.
+  bool refused = false;
+  while (budget > 0 && !refused && ((write_blocked_ && !writer_.empty()) || fill(turn_bytes()))) {
     std::array<iovec, RecordWriter::kPiecesMax> regions;
     std::size_t count = 0;
     std::size_t bytes = 0;
@@ -247,9 +249,10 @@ bool Lane::transmit() {
     writer_.sent(sent);
     moved = moved || sent > 0;
     budget -= std::min(budget, sent);
-    if (sent < bytes) {
+    refused = sent < bytes;
+    set_write_interest(refused);
+    if (refused) {
       writer_.settle();
-      set_write_interest(true);
       blocked_at_ = counters_.bytes_sent;
       fit_send_buffer();
     } else if (last) {

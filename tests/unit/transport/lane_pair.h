@@ -199,6 +199,16 @@ class LaneTest : public testing::Test {
     ASSERT_EQ(server.readies, 1);
   }
 
+  // A lane of the server's alone: the other end is a socket that does nothing by itself.
+  io::StreamSocket connect_socket() {
+    io::StreamListener plain = io::StreamListener::listen(io::Address::loopback_v4(0), {.receive_buffer_bytes = 16 * 1024}).value();
+    io::StreamSocket socket = io::StreamSocket::connect(plain.local_address(), {.receive_buffer_bytes = 16 * 1024}).value();
+    std::optional<io::StreamSocket> accepted;
+    run_until([&] { return (accepted = plain.accept().value()).has_value(); });
+    server.on_lane({}, tcp::Lane::accept(*loop, *std::move(accepted), keys(tcp::Side::kListens), options));
+    return socket;
+  }
+
   // Every frame that `to` has whole is the one that was sent.
   static void expect_frames(const LaneEndpoint& to, const std::vector<Bytes>& sent) {
     ASSERT_EQ(to.whole, sent.size());

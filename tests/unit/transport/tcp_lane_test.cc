@@ -104,15 +104,26 @@ TEST_F(LaneTest, CountsFramesBytesAndRecords) {
 }
 
 TEST_F(LaneTest, SaysHowMuchTheKernelKeeps) {
-  // The other end is a socket that nobody reads.
-  io::StreamListener plain = io::StreamListener::listen(io::Address::loopback_v4(0), {.receive_buffer_bytes = 16 * 1024}).value();
-  const io::StreamSocket deaf = io::StreamSocket::connect(plain.local_address(), {.receive_buffer_bytes = 16 * 1024}).value();
-  std::optional<io::StreamSocket> accepted;
-  run_until([&] { return (accepted = plain.accept().value()).has_value(); });
-  server.on_lane({}, tcp::Lane::accept(*loop, *std::move(accepted), keys(tcp::Side::kListens), options));
+  const io::StreamSocket deaf = connect_socket();
   for (int i = 0; i < 50; ++i) server.queue(random_bytes(65536, 1));
   run_until([&] { return server.lane->counters().bytes_in_kernel > 65536; });
   EXPECT_GT(server.lane->counters().bytes_in_kernel, 65536u);
+}
+
+TEST_F(LaneTest, SendsAsSoonAsThereIsRoomAlsoWhereEpollIsAskedSeldom) {
+  io::StreamSocket peer = connect_socket();
+  for (int i = 0; i < 50; ++i) server.queue(random_bytes(65536, 1));
+  while (loop->turn(base::Duration::zero())) continue;  // until the kernel takes no more
+  ASSERT_FALSE(server.outgoing.empty());
+  loop->turn(std::chrono::milliseconds(1));  // asks epoll; the next turn does not
+
+  Bytes read(65536);
+  iovec region = io::region(read);
+  const base::Time deadline = loop->refresh() + std::chrono::minutes(1);
+  while (server.lane->counters().bytes_in_kernel > 0 && loop->refresh() < deadline) ASSERT_TRUE(peer.read({&region, 1}));
+  const std::uint64_t before = server.sent;
+  loop->turn(base::Duration::zero());
+  EXPECT_GT(server.sent, before);
 }
 
 TEST_F(LaneTest, AbortEndsOnceOutsideTheCallAndTouchesNothingAfterwards) {
