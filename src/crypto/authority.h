@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "crypto/certificate.h"
-#include "types/node_id.h"
 #include "crypto/private_key.h"
 #include "nexar/result.h"
+#include "types/node_id.h"
 
 namespace nexar::crypto {
 

@@ -15,8 +15,8 @@
 
 #include "base/bytes.h"
 #include "crypto/hash.h"
-#include "types/node_id.h"
 #include "nexar/result.h"
+#include "types/node_id.h"
 
 namespace nexar::crypto {
 

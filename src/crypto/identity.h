@@ -6,9 +6,9 @@
 
 #include "crypto/authority.h"
 #include "crypto/certificate.h"
-#include "types/node_id.h"
 #include "crypto/private_key.h"
 #include "nexar/result.h"
+#include "types/node_id.h"
 
 namespace nexar::crypto {
 

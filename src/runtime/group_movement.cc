@@ -144,12 +144,8 @@ Operation Group::start_all_to_all_v(const void* send, std::span<const std::uint6
   return start_collective(core_, *record_, kAllToAllV, options, describe);
 }
 
-Result<void> Group::barrier(const CallOptions& options) const {
-  return run_plain(*core_, *record_, options, {kBarrier});
-}
+Result<void> Group::barrier(const CallOptions& options) const { return run_plain(*core_, *record_, options, {kBarrier}); }
 
-Operation Group::start_barrier(const CallOptions& options) const {
-  return start_plain(core_, *record_, options, {kBarrier});
-}
+Operation Group::start_barrier(const CallOptions& options) const { return start_plain(core_, *record_, options, {kBarrier}); }
 
 }  // namespace nexar

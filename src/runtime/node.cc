@@ -7,9 +7,9 @@
 
 #include "base/bytes.h"
 #include "cluster/view.h"
-#include "nexar/rpc.h"
 #include "io/clock.h"
 #include "io/random.h"
+#include "nexar/rpc.h"
 #include "runtime/node_core.h"
 
 namespace nexar {
@@ -70,8 +70,12 @@ Result<std::vector<Node>> Node::local(int n, const LocalOptions& options) {
     if (!identity) return std::move(identity).error();
     Result<io::Address> address = address_of(options, rank);
     if (!address) return std::move(address).error();
-    NodeCore::Options core_options{
-        .identity = &*identity, .config = options.config, .address = *address, .log = options.log, .pool = options.pool, .adapter = options.adapter};
+    NodeCore::Options core_options{.identity = &*identity,
+                                   .config = options.config,
+                                   .address = *address,
+                                   .log = options.log,
+                                   .pool = options.pool,
+                                   .adapter = options.adapter};
     if (!options.places.empty()) core_options.network_namespace = options.places[rank].network_namespace;
     Result<std::shared_ptr<NodeCore>> core = NodeCore::open(core_options);
     if (!core) return std::move(core).error();

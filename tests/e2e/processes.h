@@ -32,7 +32,8 @@ class Processes {
  public:
   using Body = std::function<void(Node&, const Wire&)>;
 
-  // One place for each rank, or none: here, on loopback. Ranks of one namespace are on one host. Each process runs `prepare` before anything else.
+  // One place for each rank, or none: here, on loopback. Ranks of one namespace are on one host. Each process runs `prepare` before
+  // anything else.
   Processes(int size, const Config& config, const Body& body, const std::vector<LocalOptions::Place>& places = {},
             const std::function<void(Rank)>& prepare = {});
   ~Processes();

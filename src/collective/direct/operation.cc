@@ -178,8 +178,8 @@ bool Operation::reduce_slice() {
   return news_ = true;
 }
 
-// Everybody has told its pace with the first round, and nobody tells another before all have left that round. Whose own is not known, or does
-// not count, has made everybody's shares equal.
+// Everybody has told its pace with the first round, and nobody tells another before all have left that round. Whose own is not known, or
+// does not count, has made everybody's shares equal.
 void Operation::share_out() {
   const unsigned slot = Area::slot_of(at(0));
   std::array<Pace, kRanksMax> paces;

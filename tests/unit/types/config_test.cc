@@ -207,14 +207,22 @@ TEST(Config, TheDigestChangesWithWhatRanksMustAgreeOnAndWithNothingElse) {
   for (const auto& [variable, value] : agreed) digests.insert(read({{variable, value}}).value().digest());
   EXPECT_EQ(digests.size(), 1 + agreed.size()) << "each changes the digest, each differently";
 
-  const Variables local = {{"NEXAR_ENTRY_TIMEOUT", "1s"}, {"NEXAR_PROGRESS_TIMEOUT", "1s"},
-                           {"NEXAR_RPC_TIMEOUT", "1s"},   {"NEXAR_RECOVERY_TIMEOUT", "1s"},
-                           {"NEXAR_P2P_TIMEOUT", "1s"},   {"NEXAR_MEMORY_BUDGET", "1GiB"},
-                           {"NEXAR_SHM_BUDGET", "1GiB"},  {"NEXAR_RESIZE_TIMEOUT", "1s"},
-                           {"NEXAR_TOKEN", "t"},          {"NEXAR_SEED", "a:1"},
-                           {"NEXAR_LOG", "info"},         {"NEXAR_SPIN", "1ms"},
-                           {"NEXAR_RPC_WORKERS", "9"},    {"NEXAR_RPC_SPARE_WORKERS", "9"},
-                           {"NEXAR_RPC_QUEUE", "9"},      {"NEXAR_RPC_CALLS_PER_PEER", "9"},
+  const Variables local = {{"NEXAR_ENTRY_TIMEOUT", "1s"},
+                           {"NEXAR_PROGRESS_TIMEOUT", "1s"},
+                           {"NEXAR_RPC_TIMEOUT", "1s"},
+                           {"NEXAR_RECOVERY_TIMEOUT", "1s"},
+                           {"NEXAR_P2P_TIMEOUT", "1s"},
+                           {"NEXAR_MEMORY_BUDGET", "1GiB"},
+                           {"NEXAR_SHM_BUDGET", "1GiB"},
+                           {"NEXAR_RESIZE_TIMEOUT", "1s"},
+                           {"NEXAR_TOKEN", "t"},
+                           {"NEXAR_SEED", "a:1"},
+                           {"NEXAR_LOG", "info"},
+                           {"NEXAR_SPIN", "1ms"},
+                           {"NEXAR_RPC_WORKERS", "9"},
+                           {"NEXAR_RPC_SPARE_WORKERS", "9"},
+                           {"NEXAR_RPC_QUEUE", "9"},
+                           {"NEXAR_RPC_CALLS_PER_PEER", "9"},
                            {"NEXAR_RPC_BYTES_PER_PEER", "1MiB"}};
   for (const auto& [variable, value] : local) EXPECT_EQ(read({{variable, value}}).value().digest(), standard.digest()) << variable;
 }

@@ -8,9 +8,9 @@
 namespace nexar::test {
 namespace {
 
+using collective::Piece;
 using collective::direct::Call;
 using collective::direct::Outcome;
-using collective::Piece;
 
 // Neither commutes nor associates: only ((x0 . x1) . x2) ... gives this.
 std::uint32_t digits(std::uint32_t left, std::uint32_t right) { return left * 31 + right; }
