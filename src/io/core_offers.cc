@@ -12,7 +12,7 @@ namespace {
 // Longer than another rank has a core before it waits and offers it itself.
 constexpr base::Duration kDear = std::chrono::milliseconds(1);
 constexpr std::uint32_t kPauseMin = 64;  // a millisecond of waiting, or less
-constexpr std::uint32_t kPauseMax = 64 * 1024;
+constexpr std::uint32_t kPauseMax = 64u << 10;
 
 }  // namespace
 

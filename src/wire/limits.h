@@ -10,11 +10,11 @@ namespace nexar::wire {
 inline constexpr std::size_t kHeaderBytes = 48;
 
 // An eager message, an RPC's arguments or its result. Up to here a copy costs less than asking first.
-inline constexpr std::uint32_t kEagerBytesMax = 64 * 1024;
+inline constexpr std::uint32_t kEagerBytesMax = 64u << 10;
 
 // What a bulk frame carries, and the unit of stripes: short enough that operations interleave and can be abandoned soon, long enough that
 // its header is no cost.
-inline constexpr std::uint32_t kBulkBytes = 64 * 1024;
+inline constexpr std::uint32_t kBulkBytes = 64u << 10;
 
 // What it may carry: on a plain TCP lane, where each frame costs a call of the kernel and nothing else.
 inline constexpr std::uint32_t kBulkBytesMax = 4 * kBulkBytes;
@@ -46,7 +46,7 @@ inline constexpr std::uint32_t kStripesMax = 64;
 inline constexpr std::uint32_t kDerBytesMax = 4096;
 
 // The settings on which nodes agree, as text: ours have less than 1,000 bytes.
-inline constexpr std::uint32_t kAgreedBytesMax = 8 * 1024;
+inline constexpr std::uint32_t kAgreedBytesMax = 8u << 10;
 
 // What people call a node that joins: a host's name, which has at most 64 bytes, and a process.
 inline constexpr std::uint32_t kNodeNameBytesMax = 128;
@@ -83,7 +83,7 @@ inline constexpr std::uint32_t kTcpLanesMax = 16;
 inline constexpr std::uint32_t kLowersFirstLane = kTcpLanesMax / 2;
 
 // What one record of a TCP lane seals of a payload. Half of it still fits a first-level cache, and the tag is no cost.
-inline constexpr std::uint32_t kRecordBytesMax = 32 * 1024;
+inline constexpr std::uint32_t kRecordBytesMax = 32u << 10;
 
 // Records that one key of a TCP lane seals; the next key follows from its secret. 2^22 records of 2^11 AES blocks leave an attacker who
 // sees them all an advantage of 2^-63.

@@ -149,7 +149,7 @@ Sent sent_by(const Node& node) {
 
 // Eager messages are never bulk, whatever carries that.
 void check_transport(const Row& row, const Options& options) {
-  constexpr std::size_t kEagerBytes = 64 * 1024;
+  constexpr std::size_t kEagerBytes = 64u << 10;
   const bool other = ((options.transport == "quic" || options.transport == "shm") && row.transport != options.transport) ||
                      (options.transport == "net" && row.transport == "shm") ||
                      (options.transport == "tcp" && row.bytes > kEagerBytes && row.transport != "tcp");

@@ -45,22 +45,22 @@ struct Tuning {
   // Up to here every rank reduces everything: one meeting less is worth more than reducing each value once. With two ranks both ways move
   // the same bytes between them, so that one stage is never worse.
   std::size_t one_stage_two_ranks = SIZE_MAX;
-  std::size_t one_stage = 4 * 1024;
+  std::size_t one_stage = 4u << 10;
 
   // From here on slots are filled past the caches: on many CPUs a line that another core has written and not given back is what takes
   // longest to read, and to write again. Large calls find out by themselves what is better (streaming.h).
-  std::size_t stream_in = 16 * 1024;
+  std::size_t stream_in = 16u << 10;
 
   // From here on results are stored past the caches. Below it hurts, because the result is used next.
-  std::size_t stream_out = 4 * 1024 * 1024;
+  std::size_t stream_out = 4u << 20;
 
   // From here on memory that can be lent is. What fits into the owner's cache is read from there line by line, which takes longer than the
   // copy that it saves: 4 MiB took 970 us lent and 305 copied, 64 MiB 5.2 ms and 7.2.
-  std::size_t lend = 32 * 1024 * 1024;
+  std::size_t lend = 32u << 20;
 
   // From here on ranks reduce as much as suits their pace (shares.h), if all of them tell it. Below, what they wait for is each other's
   // words rather than each other's work. A rank that shares its core tells nothing: its times are also those of whoever had it.
-  std::size_t shares_by_pace = 256 * 1024;
+  std::size_t shares_by_pace = 256u << 10;
 };
 
 struct Pattern {

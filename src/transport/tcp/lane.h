@@ -34,17 +34,17 @@ namespace nexar::transport::tcp {
 struct LaneOptions {
   // What one turn moves at most, this way or that: some 50 microseconds of one core, so that a line is fed before it runs dry. Twice as
   // much where nothing is sealed, four times where the line takes whatever it is given, and a frame when something more urgent is about.
-  std::size_t turn_bytes = 256 * 1024;
+  std::size_t turn_bytes = 256u << 10;
 
   // Less than 4 MiB leaves a 64 MiB exchange waiting for the other end's turn; the kernel gives what it may.
-  std::size_t receive_buffer_bytes = 8 * 1024 * 1024;
+  std::size_t receive_buffer_bytes = 8u << 20;
 
   // What a lane sends from at first, twice as much where nothing is sealed; what that may shrink to where a line takes long over it, and
   // grow to where the path holds more. More than the path holds waits in a queue of the line, comes out of it cold, or is lost there; and
   // where acknowledgements wait in a queue of the other way, the longer of the two slows down the other.
-  std::size_t send_buffer_bytes = 320 * 1024;
-  std::size_t send_buffer_bytes_min = 160 * 1024;
-  std::size_t send_buffer_bytes_max = 8 * 1024 * 1024;
+  std::size_t send_buffer_bytes = 320u << 10;
+  std::size_t send_buffer_bytes_min = 160u << 10;
+  std::size_t send_buffer_bytes_max = 8u << 20;
 
   base::Duration connect_timeout = std::chrono::seconds(3);  // until the listening end has said hello
   base::Duration close_timeout = std::chrono::seconds(3);    // without progress after close()

@@ -25,7 +25,7 @@ static_assert(RecordParser::kReadBytes >= RecordWriter::kFramesPerWrite * (wire:
 // The kernel has taken so much without a pause: what limits this lane is not the line but the cores, which lose time when the two ways take
 // turns. With turns four times as long a MiB both ways takes a tenth less time inside one host; on a line of 10 Gbit/s 64 MiB take 5 %
 // more, because the line runs dry meanwhile.
-constexpr std::uint64_t kFlows = 4 * 1024 * 1024;
+constexpr std::uint64_t kFlows = 4u << 20;
 constexpr std::size_t kLongTurn = 4;
 
 // How long a line may take over what a lane sends from. Between the two it stays as it is.

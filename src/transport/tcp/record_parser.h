@@ -38,7 +38,7 @@ class RecordParser {
 
   // What is read at once into the buffer: what the other end writes at once, with its headers and tags, so that nothing of it is left for
   // another read. Beyond this the buffer leaves the cache before it is opened.
-  static constexpr std::size_t kReadBytes = 260 * 1024;
+  static constexpr std::size_t kReadBytes = 260u << 10;
   static_assert(kReadBytes >= wire::kRecordBytesMax + kRecordTagBytes);
 
   RecordParser(RecordKeys keys, bool plain, RecordSink& sink);
