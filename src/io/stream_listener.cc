@@ -32,14 +32,15 @@ bool is_about_the_peer(int number) {
 }  // namespace
 
 Result<StreamListener> StreamListener::listen(const Address& local, const StreamOptions& options) {
-  Result<FileDescriptor> fd = open_tcp(local, options);
-  if (!fd) return fd.error();
+  Result<OpenedTcp> opened = open_tcp(local, options);
+  if (!opened) return std::move(opened).error();
+  const int fd = opened->fd.get();
   // A port whose last connections are still fading away can be used again at once.
-  if (!set_option(fd->get(), SOL_SOCKET, SO_REUSEADDR, 1)) return kernel_error("cannot set SO_REUSEADDR", errno);
-  if (Result<void> bound = bind_socket(fd->get(), local); !bound) return bound.error();
-  if (::listen(fd->get(), kBacklog) != 0) return kernel_error(fmt::format("cannot listen on {}", local.to_string()), errno);
-  const std::string name = bound_address(fd->get()).to_string();
-  return StreamListener(*std::move(fd), name);
+  if (!set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1)) return kernel_error("cannot set SO_REUSEADDR", errno);
+  if (Result<void> bound = bind_socket(fd, local); !bound) return std::move(bound).error();
+  if (::listen(fd, kBacklog) != 0) return kernel_error(fmt::format("cannot listen on {}", local.to_string()), errno);
+  const std::string name = bound_address(fd).to_string();
+  return StreamListener(std::move(opened->fd), name, std::move(opened->bbr));
 }
 
 Result<StreamListener> StreamListener::listen_unix(std::string_view name, const StreamOptions& options, int backlog) {
@@ -60,7 +61,7 @@ Result<std::optional<StreamSocket>> StreamListener::accept() {
     FileDescriptor fd(accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       const Address from = Address::from(reinterpret_cast<const sockaddr*>(&peer), length);
-      return std::optional(StreamSocket(std::move(fd), from ? from.to_string() : "a client of " + name_));
+      return std::optional(StreamSocket(std::move(fd), from ? from.to_string() : "a client of " + name_, bbr_));
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::optional<StreamSocket>();
     if (!is_about_the_peer(errno)) return kernel_error(fmt::format("cannot accept on {}", name_), errno);

@@ -21,14 +21,12 @@ void set_buffers(int fd, const StreamOptions& options) {
   if (options.send_buffer_bytes > 0) set_send_buffer(fd, options.send_buffer_bytes);
 }
 
-bool use_congestion_control(int fd, std::string_view name) {
-  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
-}
-
-// Only before a connection is made: BBR has the kernel pace what it sends, with a timer for every few segments, and the kernel goes on
-// pacing when another congestion control takes over.
-void leave_bbr(int fd) {
-  if (congestion_control(fd).starts_with("bbr") && !use_congestion_control(fd, "cubic")) use_congestion_control(fd, "reno");
+// Returns what was left. Only before a connection is made: BBR has the kernel pace what it sends, with a timer for every few segments, and
+// the kernel goes on pacing when another congestion control takes over.
+std::string leave_bbr(int fd) {
+  const std::string name = congestion_control(fd);
+  const bool left = name.starts_with("bbr") && (use_congestion_control(fd, "cubic") || use_congestion_control(fd, "reno"));
+  return left ? name : std::string();
 }
 
 }  // namespace
@@ -38,6 +36,10 @@ std::string congestion_control(int fd) {
   socklen_t length = name.size() - 1;
   if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
   return name.data();
+}
+
+bool use_congestion_control(int fd, std::string_view name) {
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
 
 Result<UnixName> UnixName::make(std::string_view name) {
@@ -55,13 +57,14 @@ Result<UnixName> UnixName::make(std::string_view name) {
 
 std::string unix_text(std::string_view name) { return fmt::format("unix:@{}", name); }
 
-Result<FileDescriptor> open_tcp(const Address& family_of, const StreamOptions& options) {
+Result<OpenedTcp> open_tcp(const Address& family_of, const StreamOptions& options) {
   Result<FileDescriptor> fd = open_socket(family_of, SOCK_STREAM);
-  if (!fd) return fd;
+  if (!fd) return std::move(fd).error();
   set_buffers(fd->get(), options);
   if (!set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, options.no_delay ? 1 : 0)) return kernel_error("cannot set TCP_NODELAY", errno);
-  if (options.without_bbr) leave_bbr(fd->get());
-  return fd;
+  OpenedTcp opened{*std::move(fd)};
+  if (options.without_bbr) opened.bbr = leave_bbr(opened.fd.get());
+  return opened;
 }
 
 Result<FileDescriptor> open_unix(const StreamOptions& options) {

@@ -27,8 +27,15 @@ std::string unix_text(std::string_view name);
 
 std::string congestion_control(int fd);
 
+bool use_congestion_control(int fd, std::string_view name);
+
+struct OpenedTcp {
+  FileDescriptor fd;
+  std::string bbr{};  // the host's default, where the socket was opened without it
+};
+
 // Sockets with `options` applied, before anything else happens to them: TCP announces its window when it connects.
-Result<FileDescriptor> open_tcp(const Address& family_of, const StreamOptions& options);
+Result<OpenedTcp> open_tcp(const Address& family_of, const StreamOptions& options);
 Result<FileDescriptor> open_unix(const StreamOptions& options);
 
 }  // namespace nexar::io

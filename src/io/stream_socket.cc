@@ -21,12 +21,12 @@
 namespace nexar::io {
 
 Result<StreamSocket> StreamSocket::connect(const Address& to, const Options& options) {
-  Result<FileDescriptor> fd = open_tcp(to, options);
-  if (!fd) return fd.error();
+  Result<OpenedTcp> opened = open_tcp(to, options);
+  if (!opened) return std::move(opened).error();
+  StreamSocket made(std::move(opened->fd), to.to_string(), std::move(opened->bbr));
   if (options.local) {
-    if (Result<void> bound = bind_socket(fd->get(), options.local); !bound) return bound.error();
+    if (Result<void> bound = bind_socket(made.fd(), options.local); !bound) return std::move(bound).error();
   }
-  StreamSocket made(*std::move(fd), to.to_string());
   if (::connect(made.fd(), to.data(), to.size()) != 0 && errno != EINPROGRESS && errno != EINTR)
     return made.failed("cannot connect to", errno);
   return made;
@@ -114,6 +114,8 @@ std::size_t StreamSocket::receive_buffer_bytes() const { return receive_buffer(f
 std::size_t StreamSocket::send_buffer_bytes() const { return send_buffer(fd()); }
 
 std::string StreamSocket::congestion_control() const { return io::congestion_control(fd()); }
+
+bool StreamSocket::return_to_bbr() { return !bbr_.empty() && use_congestion_control(fd(), std::exchange(bbr_, {})); }
 
 void StreamSocket::resize_receive_buffer(std::size_t bytes) { set_receive_buffer(fd(), bytes); }
 void StreamSocket::resize_send_buffer(std::size_t bytes) { set_send_buffer(fd(), bytes); }

@@ -26,7 +26,7 @@ struct StreamOptions {
   bool no_delay = true;                  // TCP: small writes go out at once
   std::size_t receive_buffer_bytes = 0;  // 0: the kernel adapts it
   std::size_t send_buffer_bytes = 0;
-  bool without_bbr = false;  // TCP: cubic, or else reno, where the host's default is BBR and they can be had
+  bool without_bbr = false;  // TCP: begins with cubic, or else reno, where the host's default is BBR and they can be had
   Address local = {};        // TCP, connecting: the address to come from; none lets the kernel choose
 };
 
@@ -131,6 +131,9 @@ class StreamSocket {
   void resize_receive_buffer(std::size_t bytes);
   void resize_send_buffer(std::size_t bytes);
 
+  // TCP that was opened without BBR goes on with it. False where nothing has changed.
+  bool return_to_bbr();
+
   // Sends from a buffer of that many bytes, whatever the host's limit is; false when that is not permitted, and nothing has changed.
   bool widen_send_buffer(std::size_t bytes);
 
@@ -142,13 +145,15 @@ class StreamSocket {
 
  private:
   friend class StreamListener;
-  StreamSocket(FileDescriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
+  StreamSocket(FileDescriptor fd, std::string peer, std::string bbr = {})
+      : fd_(std::move(fd)), peer_(std::move(peer)), bbr_(std::move(bbr)) {}
 
   Error failed(std::string_view what, int number) const;
   Result<Transferred> outcome(ssize_t count, std::string_view what) const;
 
   FileDescriptor fd_;
   std::string peer_;
+  std::string bbr_;  // to return to
 };
 
 // Where connections arrive. Non-blocking. Thread: one at a time.
@@ -170,10 +175,12 @@ class StreamListener {
   int fd() const { return fd_.get(); }
 
  private:
-  StreamListener(FileDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  StreamListener(FileDescriptor fd, std::string name, std::string bbr = {})
+      : fd_(std::move(fd)), name_(std::move(name)), bbr_(std::move(bbr)) {}
 
   FileDescriptor fd_;
   std::string name_;  // for messages
+  std::string bbr_;   // that accepted sockets can return to
 };
 
 }  // namespace nexar::io

@@ -171,12 +171,16 @@ void Lanes::on_lane(const wire::LaneTicket& ticket, std::unique_ptr<transport::t
 }
 
 void Lanes::on_lane_open(PeerLane& lane) {
+  lane.fit_congestion_control(link_->shortest_round_trip());
   employ();
   ++ended_.opened;
   ended_.reason.clear();
   move_due_ = true;
   around_.environment->log.debug("mesh", "a TCP lane is open",
-                                 {{"peer", around_.peer}, {"lane", lane.name().lane}, {"plain", around_.environment->plain}});
+                                 {{"peer", around_.peer},
+                                  {"lane", lane.name().lane},
+                                  {"plain", around_.environment->plain},
+                                  {"congestion", lane.congestion_control()}});
   arm();
   settle();
 }

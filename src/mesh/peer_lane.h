@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -46,6 +47,9 @@ class PeerLane final : private transport::tcp::LaneHandler {
 
   // Takes what has come; it may be gone afterwards.
   void drain() { lane_->drain(); }
+
+  void fit_congestion_control(base::Duration shortest_round_trip) { lane_->fit_congestion_control(shortest_round_trip); }
+  std::string congestion_control() const { return lane_->congestion_control(); }
 
   transport::LaneCounters counters() const;
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "crypto/certificate.h"
 #include "io/address.h"
 #include "nexar/error.h"
@@ -142,6 +143,9 @@ class Link {
 
   // Where the peer is.
   virtual const io::Address& peer_address() const = 0;
+
+  // The shortest time that the way to the peer and back has taken; zero where there is none, or nothing has been measured.
+  virtual base::Duration shortest_round_trip() const { return {}; }
 
   // Keying material that both ends of this link and nobody else can compute, for `label` and `context`. After on_ready.
   virtual Result<void> export_key(std::string_view label, base::ByteView context, base::ByteSpan key) const = 0;

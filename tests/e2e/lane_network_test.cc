@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,13 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
-#include "command.h"
 #include "io/epoll_loop.h"
 #include "io/network_namespace.h"
+#include "long_cable.h"
 #include "namespaces.h"
 #include "transport/tcp/lane.h"
 #include "transport/tcp/listener.h"
@@ -85,31 +82,6 @@ class End : public transport::tcp::LaneHandler, public transport::tcp::LaneAccep
   std::unique_ptr<Lane> lane;
 };
 
-// A second cable between the two namespaces, with a round trip of 20 ms; closed with its standard input.
-class LongCable {
- public:
-  explicit LongCable(const Namespaces& net)
-      : relay_(popen(("python3 " NEXAR_DELAY " " + net.name(0) + " " + net.name(1) + " --round-trip 20 --device far0").c_str(), "w")) {
-    for (int i = 0; i < 2; ++i) {
-      const auto ip = [&](std::vector<std::string> words) {
-        words.insert(words.begin(), {"ip", "-n", net.name(i)});
-        return run_command(words);
-      };
-      for (int tries = 0; tries < 500 && !ip({"addr", "add", address(i).host() + "/24", "dev", "far0"}); ++tries)
-        std::this_thread::sleep_for(10ms);  // until the relay has made it
-      ip({"link", "set", "far0", "mtu", "9000", "txqueuelen", "20000", "up"}).value();
-    }
-  }
-  ~LongCable() { pclose(relay_); }
-  LongCable(const LongCable&) = delete;
-  LongCable& operator=(const LongCable&) = delete;
-
-  static io::Address address(int i) { return io::Address::parse(i == 0 ? "10.79.0.1:0" : "10.79.0.2:0").value(); }
-
- private:
-  FILE* const relay_;
-};
-
 class LaneNetworkTest : public testing::Test {
  protected:
   LaneNetworkTest() : loop(io::EpollLoop::open().value()), message(16u << 20) {
@@ -164,7 +136,7 @@ TEST_F(LaneNetworkTest, CarriesBothWaysIntactWhenOnePacketOfAHundredIsLost) {
 }
 
 TEST_F(LaneNetworkTest, HasMoreOnItsWayWhereThePathIsLong) {
-  if (access("/dev/net/tun", R_OK | W_OK) != 0) GTEST_SKIP() << "there is no /dev/net/tun";
+  if (const auto why = LongCable::missing()) GTEST_SKIP() << *why;
   const LongCable cable(*net);
   End server(message);
   End client(message);
@@ -177,6 +149,29 @@ TEST_F(LaneNetworkTest, HasMoreOnItsWayWhereThePathIsLong) {
   });
   EXPECT_TRUE(server.received == message);
   EXPECT_GT(most, 4 * options.send_buffer_bytes) << "the kernel takes twice what it is asked for, and no more";
+}
+
+// Losses on a long way stop other congestion controls, and whoever has set BBR as the default of a host knows why. The link says one thing
+// and the lane's own connection another where one of the two has waited for something else.
+TEST_F(LaneNetworkTest, KeepsTheHostsBbrWhereThePathIsLongOnly) {
+  if (const auto why = LongCable::missing()) GTEST_SKIP() << *why;
+  if (!net->set_congestion_control("bbr")) GTEST_SKIP() << "needs a kernel with BBR";
+  const LongCable cable(*net);
+  for (const bool is_long : {true, false})
+    for (const bool is_told_so : {true, false}) {
+      End server(message);
+      End client(message);
+      open(is_long ? LongCable::address(0) : net->v4(0), server, client);
+      run_until([&] { return (server.ready && client.ready) || server.end || client.end; });
+      for (const End* end : {&server, &client}) {
+        ASSERT_FALSE(end->end);
+        end->lane->fit_congestion_control(is_told_so ? 20ms : 50us);
+        EXPECT_EQ(end->lane->congestion_control() == "bbr", is_long && is_told_so) << end->lane->congestion_control();
+      }
+      run_until([&] { return (server.complete() && client.complete()) || server.end || client.end; });
+      EXPECT_TRUE(server.received == message);
+      EXPECT_TRUE(client.received == message);
+    }
 }
 
 TEST_F(LaneNetworkTest, HasLessInAQueueWhereTheLineIsSlow) {

@@ -338,6 +338,17 @@ Result<void> Namespaces::set_loss(double percent) {
   return apply_filters();
 }
 
+Result<void> Namespaces::set_congestion_control(const std::string& name) {
+  for (int i = 0; i < count_; ++i) {
+    const Result<void> set = io::in_network_namespace(path(i), [&]() -> Result<void> {
+      if (std::ofstream("/proc/sys/net/ipv4/tcp_congestion_control") << name << std::flush) return {};
+      return Error(ErrorCode::kUnsupported, fmt::format("this kernel lets no namespace have the congestion control '{}'", name));
+    });
+    if (!set) return set;
+  }
+  return {};
+}
+
 Result<void> Namespaces::set_black_hole(std::size_t ip_bytes) {
   black_hole_ = ip_bytes;
   return apply_filters();

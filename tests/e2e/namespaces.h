@@ -80,6 +80,9 @@ class Namespaces {
   // Drops this share, 0 to 100 in steps of 0.01, of the UDP and TCP packets that arrive at each namespace, at random.
   Result<void> set_loss(double percent);
 
+  // What TCP does there by default; an error where the kernel has no such thing.
+  Result<void> set_congestion_control(const std::string& name);
+
   // Drops UDP packets that are longer than this, headers included, and tells nobody: a path that is narrower than its interfaces. 0 drops
   // none. Without offload, because longer pieces than packets cross the cable otherwise.
   Result<void> set_black_hole(std::size_t ip_bytes);

@@ -1,5 +1,6 @@
 // Bulk between hosts: by TCP where it passes, by QUIC where it does not, and exact when that changes in the middle.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "long_cable.h"
 #include "namespaces.h"
 #include "nexar/node.h"
 
@@ -34,14 +36,15 @@ class NodeLanesTest : public testing::Test {
     network.emplace(Namespaces::create({.mtu = 1500}).value());
   }
 
-  Result<void> start(const Config& config = {}) {
+  Result<void> start(const Config& config = {}) { return start(config, {network->v4(0).host(), network->v4(1).host()}); }
+  Result<void> start(const Config& config, const std::array<std::string, 2>& addresses) {
     LocalOptions local;
     local.config = config;
     local.log = [this](const LogRecord& record) {
       const std::lock_guard lock(log_mutex);  // two nodes speak
       log += to_string(record) + "\n";
     };
-    for (int i = 0; i < 2; ++i) local.places.push_back({network->path(i), network->v4(i).host()});
+    for (int i = 0; i < 2; ++i) local.places.push_back({network->path(i), addresses[static_cast<std::size_t>(i)]});
     Result<std::vector<Node>> made = Node::local(2, local);
     if (!made) return std::move(made).error();
     nodes = *std::move(made);
@@ -182,6 +185,24 @@ TEST_F(NodeLanesTest, TcpThatIsRejectedInTheMiddleCostsNoByte) { stop_tcp_in_the
 
 TEST_F(NodeLanesTest, AReductionOnLanesThatAreRejectedInTheMiddleIsExact) {
   stop_tcp_in_the_middle(Blocking::kRejected, {}, &NodeLanesTest::reduce);
+}
+
+// A host whose operator has chosen BBR keeps it for what is far away.
+TEST_F(NodeLanesTest, TheHostsBbrIsKeptOnALongWay) {
+  if (const auto why = LongCable::missing()) GTEST_SKIP() << *why;
+  if (!network->set_congestion_control("bbr")) GTEST_SKIP() << "needs a kernel with BBR";
+  const LongCable cable(*network);
+  Config config;
+  config.log = LogLevel::kDebug;
+  for (const bool is_long : {true, false}) {
+    const auto at = [&](int i) { return (is_long ? LongCable::address(i) : network->v4(i)).host(); };
+    ASSERT_TRUE(start(config, {at(0), at(1)}));
+    open_lanes();
+    exchange(1 << 20, 2);
+    nodes.clear();
+    EXPECT_EQ(log.find("congestion=bbr") != std::string::npos, is_long) << log;
+    log.clear();
+  }
 }
 
 TEST_F(NodeLanesTest, PlainTextThatIsSwallowedInTheMiddleIsWhole) {

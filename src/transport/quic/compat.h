@@ -97,4 +97,18 @@ inline void set_original_dcid(ngtcp2_transport_params& params, const ngtcp2_cid&
 #endif
 }
 
+// The shortest round trip of a connection; kNoRoundTrip when none was measured.
+inline constexpr ngtcp2_duration kNoRoundTrip = UINT64_MAX;
+
+inline ngtcp2_duration shortest_round_trip(ngtcp2_conn* conn) {
+#if NEXAR_NGTCP2_1
+  ngtcp2_conn_info info;
+  ngtcp2_conn_get_conn_info(conn, &info);
+#else
+  ngtcp2_conn_stat info;
+  ngtcp2_conn_get_conn_stat(conn, &info);
+#endif
+  return info.min_rtt;
+}
+
 }  // namespace nexar::transport::quic

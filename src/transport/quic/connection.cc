@@ -178,6 +178,11 @@ Result<void> Connection::export_key(std::string_view label, base::ByteView conte
   return tls_->export_key(label, context, key);
 }
 
+base::Duration Connection::shortest_round_trip() const {
+  const ngtcp2_duration shortest = conn_ == nullptr ? kNoRoundTrip : quic::shortest_round_trip(conn_);
+  return shortest == kNoRoundTrip ? base::Duration::zero() : base::Duration(shortest);
+}
+
 void Connection::settle(base::Time now) {
   if (state_ == State::kEnded) return;
   announce_ready();

@@ -109,6 +109,7 @@ class Connection final : public Link {
   const crypto::Certificate* peer_certificate() const override { return tls_ ? tls_->peer() : nullptr; }
   bool is_observed() const { return tls_ != nullptr && tls_->is_observed(); }
   const io::Address& peer_address() const override { return peer_; }
+  base::Duration shortest_round_trip() const override;
   const LaneCounters& counters(wire::Lane lane) const override { return counters_[static_cast<std::size_t>(lane)]; }
 
  private:

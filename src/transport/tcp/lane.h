@@ -30,7 +30,7 @@
 
 namespace nexar::transport::tcp {
 
-// A lane is never under BBR where that can be helped: it halves a single connection inside one machine.
+// Where the host's default is BBR a lane has it on long paths only: between neighbours it halves a single connection.
 struct LaneOptions {
   // What one turn moves at most, this way or that: some 50 microseconds of one core, so that a line is fed before it runs dry. Twice as
   // much where nothing is sealed, four times where the line takes whatever it is given, and a frame when something more urgent is about.
@@ -92,6 +92,10 @@ class Lane final : private io::Watcher, private io::Poller, private RecordSink {
   ~Lane() override;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
+
+  // How long the way to the peer and back takes at least, as far as its link knows. Of an open lane.
+  void fit_congestion_control(base::Duration shortest_round_trip);
+  std::string congestion_control() const { return socket_ ? socket_->congestion_control() : std::string(); }
 
   // As of a link: names where frames come from, or null, and says that there are some again. The source is asked only on ready lanes.
   void set_bulk_source(BulkSource* source);

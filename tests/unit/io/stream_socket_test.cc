@@ -175,7 +175,7 @@ TEST(StreamSocket, TakesItsOptionsAndHandsThemToWhatIsAccepted) {
 }
 
 // BBR that was there for a moment has the kernel pace the connection for ever, so it must not even begin with it.
-TEST(StreamSocket, IsMadeWithoutBbrWhereThatIsTheDefault) {
+TEST(StreamSocket, IsMadeWithoutBbrWhereThatIsTheDefaultAndMayReturnToIt) {
   if (const auto reason = TwoNamespaces::unavailable()) GTEST_SKIP() << *reason;
   const TwoNamespaces namespaces;
   std::string reason;
@@ -185,14 +185,18 @@ TEST(StreamSocket, IsMadeWithoutBbrWhereThatIsTheDefault) {
       return {};
     }
     StreamListener listener = StreamListener::listen(Address::loopback_v4(0), {.without_bbr = true}).value();
-    const StreamSocket usual = StreamSocket::connect(listener.local_address()).value();
-    const StreamSocket client = StreamSocket::connect(listener.local_address(), {.without_bbr = true}).value();
+    StreamSocket usual = StreamSocket::connect(listener.local_address()).value();
+    StreamSocket client = StreamSocket::connect(listener.local_address(), {.without_bbr = true}).value();
     EXPECT_TRUE(wait_for(listener.fd(), POLLIN));
-    const StreamSocket server = *std::move(listener.accept().value());
+    StreamSocket server = *std::move(listener.accept().value());
     EXPECT_EQ(usual.congestion_control(), "bbr");
-    for (const StreamSocket* end : {&client, &server}) {
+    EXPECT_FALSE(usual.return_to_bbr()) << "it has not left it";
+    for (StreamSocket* end : {&client, &server}) {
       const std::string control = end->congestion_control();
       EXPECT_TRUE(control == "cubic" || control == "reno") << control;
+      EXPECT_TRUE(end->return_to_bbr());
+      EXPECT_EQ(end->congestion_control(), "bbr");
+      EXPECT_FALSE(end->return_to_bbr()) << "it has";
     }
     return {};
   });
