@@ -13,9 +13,9 @@ from pathlib import Path
 from cores import Cores
 from places import run, wire_of
 
-PLACES = ["loopback", "veth9000", "veth1500", "10gbit", "10gbit9000", "1gbit", "20ms"]
+PLACES = ["loopback", "veth9000", "veth1500", "10gbit", "10gbit9000", "1gbit", "20ms", "20ms-lossy"]
 LARGE = 64 << 20
-ITERATIONS = {"1gbit": 2, "20ms": 2}  # of 64 MiB; 8 elsewhere
+ITERATIONS = {"1gbit": 2, "20ms": 2, "20ms-lossy": 1}  # of 64 MiB; 8 elsewhere
 
 
 def row(output):

@@ -119,13 +119,15 @@ class Wire(Namespaces):
             run("ip", "-n", name, "link", "set", "eth0", "up")
             if self.rate:
                 run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", self.rate, "burst", self.burst, "latency", "5ms")
-            if self.loss:
-                share = round(self.loss / 100 * LOSS_STEPS)
-                run(*inside(name, "nft", "table inet loss { chain input { type filter hook input priority 0; iifname eth0 "
-                                         f"numgen random mod {LOSS_STEPS} < {share} drop; }}; }}"))
-
+        self.lose()
         for name in self.names:
             wait_until_up(name)
+
+    def lose(self):
+        share = round(self.loss / 100 * LOSS_STEPS)
+        for name in self.names if share else []:
+            run(*inside(name, "nft", "table inet loss { chain input { type filter hook input priority 0; iifname eth0 "
+                                     f"numgen random mod {LOSS_STEPS} < {share} drop; }}; }}"))
 
     def hosts(self):
         return list(zip(self.names, ("10.78.0.1", "10.78.0.2")))
@@ -142,10 +144,10 @@ class Wire(Namespaces):
 class LongWire(Wire):
     """A cable with a round trip of so many milliseconds and without a limit but the relay's own, some hundred megabytes a second."""
 
-    def __init__(self, round_trip):
-        super().__init__(mtu=LONG_WIRE_MTU)
+    def __init__(self, round_trip, loss=0):
+        super().__init__(mtu=LONG_WIRE_MTU, loss=loss)
         self.round_trip = round_trip
-        self.label = f"wire of {round_trip} ms"
+        self.label = f"wire of {round_trip} ms" + (f" loss {loss} %" if loss else "")
         self.relay = None
 
     def connect(self):
@@ -157,6 +159,7 @@ class LongWire(Wire):
         for name, address in self.hosts():
             run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "mtu", self.mtu, "txqueuelen", LONG_WIRE_QUEUE, "up")
+        self.lose()
 
     def __exit__(self, *what):
         if self.relay:
@@ -168,4 +171,4 @@ class LongWire(Wire):
 def wire_of(place):
     """The cables that have names."""
     return {"veth9000": Wire(mtu=9000), "veth1500": Wire(), "10gbit": Wire(rate="10gbit"), "10gbit9000": Wire(mtu=9000, rate="10gbit"),
-            "1gbit": Wire(rate="1gbit"), "20ms": LongWire(20)}[place]
+            "1gbit": Wire(rate="1gbit"), "20ms": LongWire(20), "20ms-lossy": LongWire(20, loss=0.1)}[place]

@@ -68,6 +68,7 @@ struct NEXAR_API Config {
   RecoveryPolicy recovery_policy = RecoveryPolicy::kAutomatic;
   Transport transport = Transport::kAuto;
   bool encrypt_bulk = true;                                    // false: plain-text bulk, for networks that are trusted
+  std::uint32_t tcp_lanes = 1;                                 // that carry bulk to a peer at once, 1 to 4
   std::uint64_t compressed_all_reduce_max_bytes = 4ull << 30;  // 0: no limit
   std::uint32_t rpc_workers = 4;                               // handlers that run at once
   std::uint32_t rpc_spare_workers = 64;                        // threads that stand in for handlers that wait in nexar

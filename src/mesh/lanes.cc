@@ -29,7 +29,7 @@ Lanes::Lanes(Surroundings surroundings) : around_(std::move(surroundings)) {
     ended_.reason = "TCP lanes are not wanted here";
     return;
   }
-  NEXAR_ASSERT(around_.environment->count <= wire::kLowersFirstLane, "each end has numbers for all lanes");
+  NEXAR_ASSERT(around_.environment->count() <= wire::kLowersFirstLane, "each end has numbers for all lanes");
   ended_.reason = "no transfer has wanted one yet";
   timer_.emplace(around_.environment->loop, [this] { tick(); });
 }
@@ -52,7 +52,7 @@ void Lanes::want() {
   if (around_.environment == nullptr || link_ == nullptr || !is_higher()) return;
   const base::Time now = around_.environment->loop.now();
   if (now < offer_again_) return;
-  for (std::uint32_t lane = 0; lane < around_.environment->count; ++lane)
+  for (std::uint32_t lane = 0; lane < around_.environment->count(); ++lane)
     if (!has_either(lane)) offer(lane);
   arm();
 }
@@ -244,7 +244,7 @@ void Lanes::drop(Slot& slot) {
 void Lanes::settle() {
   if (settled_ || !around_.environment->forced) return;
   const auto is_pending = [](const Slot& slot) { return slot.ticket || (slot.lane != nullptr && !slot.lane->is_open()); };
-  for (std::uint32_t lane = 0; lane < around_.environment->count; ++lane) {
+  for (std::uint32_t lane = 0; lane < around_.environment->count(); ++lane) {
     const bool not_offered = slots_[lane].generation == 0;
     if (not_offered || is_pending(slots_[lane]) || is_pending(slots_[lane + wire::kLowersFirstLane])) return;
   }

@@ -13,6 +13,7 @@
 // Thread: engine. Owned by a Peer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -51,14 +52,16 @@ struct LaneEnvironment {
   std::function<Result<std::unique_ptr<transport::tcp::Lane>>(const io::Address&, const wire::LaneTicket&, transport::tcp::LaneKeys,
                                                               transport::tcp::LaneHandler&)>
       connect{};
-  bool plain = false;       // payloads in clear
-  bool forced = false;      // opened with the link, and for every bulk byte
-  std::uint16_t count = 2;  // lanes to each peer, at most kLowersFirstLane
-  // Of which so many carry something; the others are there for when one of them dies. Two sockets that share a line lose more packets than
-  // one, and one thread does the work of both.
+  bool plain = false;   // payloads in clear
+  bool forced = false;  // opened with the link, and for every bulk byte
+  // Lanes to each peer that carry at once, at most kLowersFirstLane. One is as fast as a line that loses nothing: two sockets that share it
+  // lose more packets than one, and one thread does the work of both.
   std::uint16_t carrying = 1;
   base::Duration pause_min = std::chrono::seconds(10);  // before a lane that failed is offered again
   transport::tcp::RecordLimits records{};
+
+  // Where a single lane carries, another is open for when it dies.
+  std::uint32_t count() const { return std::max<std::uint32_t>(carrying, 2); }
 };
 
 // What is known of a peer's lanes.

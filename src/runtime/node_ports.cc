@@ -81,7 +81,8 @@ void NodeCore::open_lanes(const Options& options) {
                                        .listener = listener_.get(),
                                        .connect = connect,
                                        .plain = !config_.encrypt_bulk,
-                                       .forced = config_.transport == Transport::kTcp});
+                                       .forced = config_.transport == Transport::kTcp,
+                                       .carrying = static_cast<std::uint16_t>(config_.tcp_lanes)});
   if (lanes_->plain) log_.warning("runtime", "bulk travels in plain text: encrypt_bulk is false");
 }
 

@@ -86,6 +86,7 @@ const auto& fields() {
       field<&Config::recovery_policy>("recovery_policy", kAgreed),
       field<&Config::transport>("transport", kAgreed),
       field<&Config::encrypt_bulk>("encrypt_bulk", kAgreed),
+      field<&Config::tcp_lanes>("tcp_lanes", kAgreed),
       field<&Config::compressed_all_reduce_max_bytes>("compressed_all_reduce_max_bytes", kAgreed),
       field<&Config::rpc_workers>("rpc_workers", kLocal),
       field<&Config::rpc_spare_workers>("rpc_spare_workers", kLocal),
@@ -166,6 +167,14 @@ Result<void> check_sizes(const Config& config) {
   return {};
 }
 
+// One thread feeds them all, so more connections do not make it faster.
+constexpr std::uint32_t kLanesMax = 4;
+
+Result<void> check_lanes(const Config& config) {
+  if (config.tcp_lanes >= 1 && config.tcp_lanes <= kLanesMax) return {};
+  return invalid(fmt::format("tcp_lanes is {}; it must be from 1 to {}; transport quic is without any", config.tcp_lanes, kLanesMax));
+}
+
 // More threads than this are not what a node is for.
 constexpr std::uint32_t kRpcThreadsMax = 4096;
 
@@ -235,7 +244,7 @@ Result<Config> Config::from_variables(const Lookup& lookup) {
 }
 
 Result<void> Config::validate() const {
-  for (const auto check : {check_durations, check_sizes, check_rpc, check_world, check_identity})
+  for (const auto check : {check_durations, check_sizes, check_lanes, check_rpc, check_world, check_identity})
     if (auto checked = check(*this); !checked) return checked;
   return {};
 }

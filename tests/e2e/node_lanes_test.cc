@@ -187,6 +187,23 @@ TEST_F(NodeLanesTest, AReductionOnLanesThatAreRejectedInTheMiddleIsExact) {
   stop_tcp_in_the_middle(Blocking::kRejected, {}, &NodeLanesTest::reduce);
 }
 
+TEST_F(NodeLanesTest, FourCarryAtOnceWhereThatIsAskedFor) {
+  Config config;
+  config.tcp_lanes = 4;
+  config.transport = Transport::kTcp;  // opened before anything is sent
+  ASSERT_TRUE(start(config));
+  EXPECT_EQ(bulk(0).tcp_lanes, 4u);
+  EXPECT_EQ(bulk(1).tcp_lanes, 4u);
+  exchange(16 << 20, 1);
+  reduce(16 << 20, 2);
+}
+
+TEST_F(NodeLanesTest, AReductionOnFourLanesThatAreRejectedInTheMiddleIsExact) {
+  Config config;
+  config.tcp_lanes = 4;
+  stop_tcp_in_the_middle(Blocking::kRejected, config, &NodeLanesTest::reduce);
+}
+
 // A host whose operator has chosen BBR keeps it for what is far away.
 TEST_F(NodeLanesTest, TheHostsBbrIsKeptOnALongWay) {
   if (const auto why = LongCable::missing()) GTEST_SKIP() << *why;

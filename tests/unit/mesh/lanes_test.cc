@@ -210,9 +210,10 @@ class LanesTest : public QuicTest {
 
   void open_lanes() {
     transfer(*low, *high, 128u << 10, 1);
-    run([&] { return low->lanes().open == 2 && high->lanes().open == 2; });
-    ASSERT_EQ(low->lanes().open, 2) << low->lanes().reason;
-    ASSERT_EQ(high->lanes().open, 2) << high->lanes().reason;
+    const int all = static_cast<int>(low->environment->count());
+    run([&] { return low->lanes().open == all && high->lanes().open == all; });
+    ASSERT_EQ(low->lanes().open, all) << low->lanes().reason;
+    ASSERT_EQ(high->lanes().open, all) << high->lanes().reason;
   }
 
   io::Address low_high() {
@@ -281,6 +282,43 @@ TEST_P(LanesInTrouble, TransfersStayExact) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, LanesInTrouble, testing::Range(0, 50));
+
+TEST_F(LanesTest, SeveralCarryAtOnceWhereThatIsWanted) {
+  low->environment->carrying = high->environment->carrying = 4;
+  link();
+  open_lanes();
+  ASSERT_EQ(path.connections(), 4u);
+  transfer(*low, *high, 16u << 20, 2);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_GE(path.passed(i), 4u << 20) << "connection " << i;
+  transfer(*high, *low, 16u << 20, 3);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_GE(path.passed(i), 8u << 20) << "connection " << i;
+  EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u);
+}
+
+class SeveralLanesInTrouble : public LanesTest, public testing::WithParamInterface<int> {};
+
+// Two of them die, and the others go on.
+TEST_P(SeveralLanesInTrouble, TransfersStayExact) {
+  const int seed = GetParam();
+  SCOPED_TRACE("repeat with --gtest_filter='*SeveralLanesInTrouble.TransfersStayExact/" + std::to_string(seed) + "'");
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  low->environment->carrying = high->environment->carrying = static_cast<std::uint16_t>(2 + seed % 3);
+  constexpr std::array kFaults = {Path::Fault::kCut, Path::Fault::kFlip, Path::Fault::kRepeat, Path::Fault::kHold};
+  path.fault = kFaults[random() % kFaults.size()];
+  constexpr std::size_t kBytes = 8u << 20;  // 2 MiB for each of four
+  path.faults = {2000 + random() % (kBytes / 5), 2000 + random() % (kBytes / 5)};
+  link();
+  open_lanes();
+  const bool forth = random() % 2 == 0;
+  transfer(forth ? *low : *high, forth ? *high : *low, kBytes, random());
+  EXPECT_TRUE(path.has_struck());
+  EXPECT_GE(low->lanes().died, 1u);
+  transfer(forth ? *high : *low, forth ? *low : *high, kBytes, random());
+  EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u) << "a number was used twice under one key";
+  EXPECT_EQ(low->lost + high->lost, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, SeveralLanesInTrouble, testing::Range(0, 12));
 
 class LanesInPlainText : public LanesTest, public testing::WithParamInterface<int> {};
 

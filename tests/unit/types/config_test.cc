@@ -27,7 +27,7 @@ TEST(Config, DefaultsAreThoseOfTheContract) {
             "topology=full_mesh\nentry_timeout=10min\nprogress_timeout=30s\nrpc_timeout=30s\nrecovery_timeout=30s\np2p_timeout=none\n"
             "reproducible=false\nmemory_budget=256MiB\nshm_budget=none\nlarge_msg_bytes=8MiB\npipeline_segment_bytes=2MiB\n"
             "ring_max_world=8\nheartbeat_interval=1s\nheartbeat_timeout=5s\nelastic_enabled=false\nmin_world=1\nmax_world=0\n"
-            "resize_timeout=1min\nrecovery_policy=automatic\ntransport=auto\nencrypt_bulk=true\n"
+            "resize_timeout=1min\nrecovery_policy=automatic\ntransport=auto\nencrypt_bulk=true\ntcp_lanes=1\n"
             "compressed_all_reduce_max_bytes=4GiB\nrpc_workers=4\nrpc_spare_workers=64\nrpc_queue=1024\nrpc_calls_per_peer=1024\n"
             "rpc_bytes_per_peer=256MiB\ntoken=none\ntoken_file=none\nseed=none\nhost_id=none\nlog=warning\nspin=200us\n");
   EXPECT_EQ(config.shm_budget_for(4), (64u << 20) + 4 * (4u << 20));
@@ -55,6 +55,7 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
                                {"NEXAR_RECOVERY_POLICY", "manual"},
                                {"NEXAR_TRANSPORT", "quic"},
                                {"NEXAR_ENCRYPT_BULK", "false"},
+                               {"NEXAR_TCP_LANES", "4"},
                                {"NEXAR_COMPRESSED_ALL_REDUCE_MAX_BYTES", "0"},
                                {"NEXAR_RPC_WORKERS", "2"},
                                {"NEXAR_RPC_SPARE_WORKERS", "3"},
@@ -71,7 +72,7 @@ TEST(Config, EveryFieldIsReadFromItsVariable) {
             "topology=k_regular:4\nentry_timeout=1h\nprogress_timeout=500ms\nrpc_timeout=2s\nrecovery_timeout=3s\np2p_timeout=4s\n"
             "reproducible=true\nmemory_budget=1GiB\nshm_budget=32MiB\nlarge_msg_bytes=4MiB\npipeline_segment_bytes=1MiB\n"
             "ring_max_world=16\nheartbeat_interval=100ms\nheartbeat_timeout=1s\nelastic_enabled=true\nmin_world=2\nmax_world=64\n"
-            "resize_timeout=10s\nrecovery_policy=manual\ntransport=quic\nencrypt_bulk=false\n"
+            "resize_timeout=10s\nrecovery_policy=manual\ntransport=quic\nencrypt_bulk=false\ntcp_lanes=4\n"
             "compressed_all_reduce_max_bytes=0B\nrpc_workers=2\nrpc_spare_workers=3\nrpc_queue=5\nrpc_calls_per_peer=6\n"
             "rpc_bytes_per_peer=1MiB\ntoken=none\ntoken_file=/etc/nexar/token\nseed=[::1]:4000\nhost_id=left\nlog=debug\nspin=0ns\n");
   EXPECT_EQ(config.shm_budget_for(4), 32u << 20);
@@ -139,6 +140,8 @@ TEST(Config, AValueOutOfRangeNamesTheVariableThatSetIt) {
       {"NEXAR_LARGE_MSG_BYTES", "1MiB", "at least 2MiB"},
       {"NEXAR_RING_MAX_WORLD", "0", "at least 1"},
       {"NEXAR_MIN_WORLD", "0", "at least 1"},
+      {"NEXAR_TCP_LANES", "0", "from 1 to 4"},
+      {"NEXAR_TCP_LANES", "5", "from 1 to 4"},
       {"NEXAR_SEED", "localhost", "host:port"},
       {"NEXAR_SEED", ":4000", "host:port"},
       {"NEXAR_SEED", "localhost:0", "host:port"},
@@ -196,13 +199,21 @@ TEST(Config, TheTokenIsNeverPrinted) {
 
 TEST(Config, TheDigestChangesWithWhatRanksMustAgreeOnAndWithNothingElse) {
   const Config standard = read({}).value();
-  const Variables agreed = {{"NEXAR_TOPOLOGY", "hypercube"},    {"NEXAR_REPRODUCIBLE", "true"},
-                            {"NEXAR_LARGE_MSG_BYTES", "16MiB"}, {"NEXAR_PIPELINE_SEGMENT_BYTES", "1MiB"},
-                            {"NEXAR_RING_MAX_WORLD", "4"},      {"NEXAR_HEARTBEAT_INTERVAL", "2s"},
-                            {"NEXAR_HEARTBEAT_TIMEOUT", "9s"},  {"NEXAR_ELASTIC_ENABLED", "true"},
-                            {"NEXAR_MIN_WORLD", "2"},           {"NEXAR_MAX_WORLD", "9"},
-                            {"NEXAR_RECOVERY_POLICY", "abort"}, {"NEXAR_TRANSPORT", "net"},
-                            {"NEXAR_ENCRYPT_BULK", "false"},    {"NEXAR_COMPRESSED_ALL_REDUCE_MAX_BYTES", "1GiB"}};
+  const Variables agreed = {{"NEXAR_TOPOLOGY", "hypercube"},
+                            {"NEXAR_REPRODUCIBLE", "true"},
+                            {"NEXAR_LARGE_MSG_BYTES", "16MiB"},
+                            {"NEXAR_PIPELINE_SEGMENT_BYTES", "1MiB"},
+                            {"NEXAR_RING_MAX_WORLD", "4"},
+                            {"NEXAR_HEARTBEAT_INTERVAL", "2s"},
+                            {"NEXAR_HEARTBEAT_TIMEOUT", "9s"},
+                            {"NEXAR_ELASTIC_ENABLED", "true"},
+                            {"NEXAR_MIN_WORLD", "2"},
+                            {"NEXAR_MAX_WORLD", "9"},
+                            {"NEXAR_RECOVERY_POLICY", "abort"},
+                            {"NEXAR_TRANSPORT", "net"},
+                            {"NEXAR_ENCRYPT_BULK", "false"},
+                            {"NEXAR_COMPRESSED_ALL_REDUCE_MAX_BYTES", "1GiB"},
+                            {"NEXAR_TCP_LANES", "2"}};
   std::set<std::uint64_t> digests = {standard.digest()};
   for (const auto& [variable, value] : agreed) digests.insert(read({{variable, value}}).value().digest());
   EXPECT_EQ(digests.size(), 1 + agreed.size()) << "each changes the digest, each differently";
