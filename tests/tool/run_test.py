@@ -70,6 +70,9 @@ class Launched:
     def ranks(self, program):
         return [pid for pid, line in self.left().items() if line.split()[:1] == [program]]
 
+    def named(self, name):
+        return [pid for pid in self.left() if Path(f"/proc/{pid}/comm").read_text() == name + "\n"]
+
     def line(self):
         return self.process.stdout.readline()
 
@@ -321,9 +324,9 @@ class Interrupted(unittest.TestCase):
     def test_by_the_death_of_its_keeper(self):
         with Launched("-n", "2", "sh", "-c", "echo ready; sleep 1000") as world:
             world.lines_until(2, "ready")
-            keeper = [pid for pid in world.left() if Path(f"/proc/{pid}/comm").read_text() == "nexar-keeper\n"]
-            self.assertEqual(len(keeper), 1)
-            os.kill(keeper[0], signal.SIGKILL)
+            # It names itself when it first runs, which may be after the ranks have.
+            wait_until("the keeper has its name", lambda: len(world.named("nexar-keeper")) == 1)
+            os.kill(world.named("nexar-keeper")[0], signal.SIGKILL)
             status, _, err = world.end()
             self.assertEqual(status, 1)
             self.assertIn("keeper", err)

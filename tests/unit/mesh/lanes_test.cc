@@ -216,6 +216,20 @@ class LanesTest : public QuicTest {
     ASSERT_EQ(high->lanes().open, all) << high->lanes().reason;
   }
 
+  // One transfer in which the path does what it is to, and one back.
+  void transfer_in_trouble(std::size_t bytes, std::mt19937_64& random) {
+    link();
+    open_lanes();
+    const bool forth = random() % 2 == 0;
+    transfer(forth ? *low : *high, forth ? *high : *low, bytes, random());
+    EXPECT_TRUE(path.has_struck());
+    EXPECT_GE(low->lanes().died, 1u);
+    EXPECT_FALSE(low->lanes().reason.empty());
+    transfer(forth ? *high : *low, forth ? *low : *high, bytes, random());
+    EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u) << "a number was used twice under one key";
+    EXPECT_EQ(low->lost + high->lost, "");
+  }
+
   io::Address low_high() {
     low = std::make_unique<LaneNode>(*loop, authority, 0);
     high = std::make_unique<LaneNode>(*loop, authority, 1);
@@ -269,16 +283,7 @@ TEST_P(LanesInTrouble, TransfersStayExact) {
   path.fault = kFaults[static_cast<std::size_t>(seed) % kFaults.size()];
   constexpr std::size_t kBytes = 4u << 20;
   path.faults = {2000 + random() % (kBytes / 3), random() % 2 == 0 ? SIZE_MAX : 2000 + random() % (kBytes / 3)};
-  link();
-  open_lanes();
-  const bool forth = random() % 2 == 0;
-  transfer(forth ? *low : *high, forth ? *high : *low, kBytes, random());
-  EXPECT_TRUE(path.has_struck());
-  EXPECT_GE(low->lanes().died, 1u);
-  EXPECT_FALSE(low->lanes().reason.empty());
-  transfer(forth ? *high : *low, forth ? *low : *high, kBytes, random());
-  EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u) << "a number was used twice under one key";
-  EXPECT_EQ(low->lost + high->lost, "");
+  transfer_in_trouble(kBytes, random);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, LanesInTrouble, testing::Range(0, 50));
@@ -307,15 +312,7 @@ TEST_P(SeveralLanesInTrouble, TransfersStayExact) {
   path.fault = kFaults[random() % kFaults.size()];
   constexpr std::size_t kBytes = 8u << 20;  // 2 MiB for each of four
   path.faults = {2000 + random() % (kBytes / 5), 2000 + random() % (kBytes / 5)};
-  link();
-  open_lanes();
-  const bool forth = random() % 2 == 0;
-  transfer(forth ? *low : *high, forth ? *high : *low, kBytes, random());
-  EXPECT_TRUE(path.has_struck());
-  EXPECT_GE(low->lanes().died, 1u);
-  transfer(forth ? *high : *low, forth ? *low : *high, kBytes, random());
-  EXPECT_EQ(low->seals.repeated + high->seals.repeated, 0u) << "a number was used twice under one key";
-  EXPECT_EQ(low->lost + high->lost, "");
+  transfer_in_trouble(kBytes, random);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, SeveralLanesInTrouble, testing::Range(0, 12));
@@ -331,14 +328,7 @@ TEST_P(LanesInPlainText, TransfersStayExact) {
   path.fault = seed % 12 == 11 ? Path::Fault::kHold : Path::Fault::kCut;
   constexpr std::size_t kBytes = 4u << 20;
   path.faults = {2000 + random() % (kBytes / 3), random() % 2 == 0 ? SIZE_MAX : 2000 + random() % (kBytes / 3)};
-  link();
-  open_lanes();
-  const bool forth = random() % 2 == 0;
-  transfer(forth ? *low : *high, forth ? *high : *low, kBytes, random());
-  EXPECT_TRUE(path.has_struck());
-  EXPECT_GE(low->lanes().died, 1u);
-  transfer(forth ? *high : *low, forth ? *low : *high, kBytes, random());
-  EXPECT_EQ(low->lost + high->lost, "");
+  transfer_in_trouble(kBytes, random);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, LanesInPlainText, testing::Range(0, 12));
