@@ -167,7 +167,8 @@ void Lanes::on_lane(const wire::LaneTicket& ticket, std::unique_ptr<transport::t
   const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& one) { return one.ticket == ticket; });
   NEXAR_ASSERT(slot != slots_.end(), "a ticket that is dropped is forgotten");
   slot->ticket.reset();
-  make(lane->name()).start(std::move(lane));
+  PeerLane& arrived = make(lane->name());
+  arrived.start(std::move(lane));
 }
 
 void Lanes::on_lane_open(PeerLane& lane) {

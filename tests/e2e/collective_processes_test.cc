@@ -88,7 +88,7 @@ void kill_in_a_loop(int rounds) {
       const Group world = node.world();
       std::vector<std::int32_t> small(3);
       std::vector<std::int32_t> large(150'000);
-      std::vector<std::int32_t> all(3 * kRanks);
+      std::vector<std::int32_t> all(small.size() * kRanks);
       Result<void> result;
       for (int i = 0; result; ++i) {
         if (i == 5) wire.say(world.shares_memory() ? "runs" : "shares no memory");

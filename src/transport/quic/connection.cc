@@ -270,7 +270,7 @@ LinkEnd Connection::end_told_by_peer() const {
           Error(ErrorCode::kPeerLost, fmt::format("{} ended the QUIC connection with error {:#x}", who, told.error_code))};
 }
 
-void Connection::end(LinkEnd end, const CloseReason* reason, base::Time now) {
+void Connection::end(const LinkEnd& end, const CloseReason* reason, base::Time now) {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
   if (reason != nullptr) {

@@ -159,7 +159,7 @@ class Connection final : public Link {
   void say_goodbye();
   void fail(int library_error, base::Time now);
   LinkEnd end_told_by_peer() const;
-  void end(LinkEnd end, const CloseReason* reason, base::Time now);
+  void end(const LinkEnd& end, const CloseReason* reason, base::Time now);
 
   Endpoint& endpoint_;
   bool dirty_ = false;              // in the endpoint's list

@@ -119,7 +119,7 @@ class Connection final : public Link, private io::Watcher {
     std::uint64_t slot = kLeases;  // kLeases: none
     std::uint64_t lease = 0;
   };
-  static constexpr std::size_t kReferenceBytes = 3 * 8;
+  static constexpr std::size_t kReferenceBytes = 3 * sizeof(std::uint64_t);
 
   void on_ready(io::Readiness ready) override;
   void send_loans();

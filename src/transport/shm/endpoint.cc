@@ -52,7 +52,7 @@ Result<Link*> Endpoint::connect(Ends ends, Channel channel, LinkHandler& handler
   NEXAR_ASSERT(segment_ != nullptr && ends.here == self_, "a link leads through the segment, from here");
   bells_->add(ends.there, *std::exchange(channel.bell, std::nullopt));
   const int local = ends.there;
-  auto connection = std::make_unique<Connection>(*this, *segment_, std::move(ends), std::move(channel), handler);
+  auto connection = std::make_unique<Connection>(*this, *segment_, ends, std::move(channel), handler);
   if (auto watched = connection->watch(); !watched) return std::move(watched).error();
   connections_.push_back(std::move(connection));
   Link* link = connections_.back().get();

@@ -118,7 +118,7 @@ class FalseSeed : private transport::quic::LinkAcceptor {
       while (!stop_) loop_->turn(std::chrono::milliseconds(5));
     });
   }
-  ~FalseSeed() { finish(); }
+  ~FalseSeed() override { finish(); }
 
   const std::string& address() const { return address_; }
 

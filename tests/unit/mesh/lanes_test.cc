@@ -1,4 +1,5 @@
 // TCP lanes between two meshes over real sockets, through somebody who cuts, holds or changes what passes.
+#include <array>
 #include <deque>
 #include <random>
 #include <string>
@@ -63,8 +64,7 @@ class Path {
     const bool alive = pass(connection.near, connection.far, connection.there) && pass(connection.far, connection.near, connection.back);
     if (alive) return;
     connection.over = true;
-    io::StreamSocket(std::move(connection.near));
-    io::StreamSocket(std::move(connection.far));
+    const std::array closed{std::move(connection.near), std::move(connection.far)};
   }
 
   // False when the connection is over.

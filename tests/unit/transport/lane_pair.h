@@ -201,8 +201,8 @@ class LaneTest : public testing::Test {
 
   // A lane of the server's alone: the other end is a socket that does nothing by itself.
   io::StreamSocket connect_socket() {
-    io::StreamListener plain = io::StreamListener::listen(io::Address::loopback_v4(0), {.receive_buffer_bytes = 16 * 1024}).value();
-    io::StreamSocket socket = io::StreamSocket::connect(plain.local_address(), {.receive_buffer_bytes = 16 * 1024}).value();
+    io::StreamListener plain = io::StreamListener::listen(io::Address::loopback_v4(0), {.receive_buffer_bytes = 16u << 10}).value();
+    io::StreamSocket socket = io::StreamSocket::connect(plain.local_address(), {.receive_buffer_bytes = 16u << 10}).value();
     std::optional<io::StreamSocket> accepted;
     run_until([&] { return (accepted = plain.accept().value()).has_value(); });
     server.on_lane({}, tcp::Lane::accept(*loop, *std::move(accepted), keys(tcp::Side::kListens), options));
